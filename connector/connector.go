@@ -1,0 +1,181 @@
+// Package connector is the SPI between the engine and ingest on one side and
+// the table formats on the other: how to pin a version of a table, plan its
+// splits with pushed-down columns and predicates, read batches, and write and
+// commit changes.
+//
+// Invariants: a Snapshot is one immutable version; planning it twice gives the
+// same rows. Pruning by a Predicate never changes which rows satisfy it: it may
+// only leave out rows that do not. The caller always evaluates the predicate
+// again. Implementations (connector/paimon, connector/memory, …) are wired by
+// cmd; this package imports none.
+//
+// Start reading at Readable.
+package connector
+
+import (
+	"context"
+
+	"github.com/thermocline/thermocline/catalog"
+	"github.com/thermocline/thermocline/internal/memory"
+	"github.com/thermocline/thermocline/internal/vector"
+)
+
+// Readable is a table that can be scanned.
+type Readable interface {
+	catalog.Table
+	// Snapshot resolves ref to one version. A table without snapshots resolves
+	// Latest to an empty version. Errors: errs.UnknownSnapshot.
+	Snapshot(ctx context.Context, ref catalog.Ref) (Snapshot, error)
+}
+
+// Snapshot is one immutable version of a table. It is safe for concurrent use.
+type Snapshot interface {
+	// Version is the snapshot id, 0 when the table is empty.
+	Version() int64
+	// Schema is the schema of that version, which may differ from the table's.
+	Schema() *catalog.Schema
+	// RowCount returns the number of rows; exact says whether it is that, or an
+	// estimate (-1: unknown) for the optimizer.
+	RowCount(ctx context.Context) (rows int64, exact bool, err error)
+	// Plan returns what must be read to answer req.
+	Plan(ctx context.Context, req ScanRequest) (*Plan, error)
+}
+
+// ScanRequest says what a scan needs.
+type ScanRequest struct {
+	// Columns are positions in the snapshot's schema, in the order the batches
+	// will have. Empty: only row counts matter (batches without columns).
+	Columns []int
+	// Filter may be used to leave out rows that do not satisfy it. Its columns
+	// are positions in the schema, not in Columns. nil: all rows.
+	Filter *Predicate
+	// NoPruning makes Filter be ignored (SET lake_pruning = OFF).
+	NoPruning bool
+	// BatchRows is the most rows a batch shall have; 0 is vector.BatchRows.
+	BatchRows int
+	// Budget pays for what the readers hold; nil is unlimited.
+	Budget *memory.Budget
+}
+
+// Plan is a planned scan.
+type Plan struct {
+	Splits []Split
+	// Files planned and left out by pruning, for EXPLAIN and metrics.
+	Files, PrunedFiles int
+	Bytes              int64
+}
+
+// Split is a part of a scan that can be read independently of the others. The
+// rows of a table are the disjoint union of its splits' rows.
+type Split interface {
+	// Open starts reading. The reader belongs to one goroutine.
+	Open(ctx context.Context) (BatchReader, error)
+	// Rows estimates the rows, Bytes the bytes to read.
+	Rows() int64
+	Bytes() int64
+}
+
+// BatchReader streams batches. Next returns nil, nil at the end. A batch is
+// valid until the next call of Next or Close. Close may be called at any time,
+// more than once.
+type BatchReader interface {
+	Next(ctx context.Context) (*vector.Batch, error)
+	Close() error
+}
+
+// Writable is a table that can be written.
+type Writable interface {
+	catalog.Table
+	// NewWrite starts a writer. Writers of one table must not share buckets.
+	NewWrite(ctx context.Context, opts WriteOptions) (TableWrite, error)
+	// NewCommit returns the committer of a commit user.
+	NewCommit(ctx context.Context, user string) (TableCommit, error)
+}
+
+// WriteOptions configure a TableWrite.
+type WriteOptions struct {
+	// CommitUser is the user of the commits that the messages will go into.
+	CommitUser string
+	// Budget pays for write buffers; nil is unlimited.
+	Budget *memory.Budget
+	// NoCompaction keeps the writer from compacting (write-only).
+	NoCompaction bool
+}
+
+// TableWrite turns batches into files. It belongs to one goroutine.
+type TableWrite interface {
+	// Write adds the rows of b, with columns in schema order and row kinds
+	// (nil: all +I). It copies what it keeps.
+	Write(ctx context.Context, b *vector.Batch) error
+	// PrepareCommit finishes files for everything written since the last call
+	// and returns what must be committed for the rows to become visible.
+	PrepareCommit(ctx context.Context) ([]CommitMessage, error)
+	// Close releases the writer and removes files that PrepareCommit has not
+	// handed out.
+	Close() error
+}
+
+// CommitMessage is what one writer wants committed for one partition and
+// bucket. It is opaque to everyone but the connector that made it.
+type CommitMessage interface {
+	// Empty reports whether it changes nothing.
+	Empty() bool
+	// Rows returns the number of changed rows it adds.
+	Rows() int64
+}
+
+// Committable is one atomic change of a table.
+type Committable struct {
+	// Identifier orders the commits of a user; (user, Identifier, Nonce) is the
+	// commit's identity, so that a repeated Commit cannot apply twice.
+	Identifier int64
+	// Nonce is random per committable and stored with it (DESIGN D7). Commit
+	// fills it in when it is empty and stores it back.
+	Nonce string
+	// Epoch fences: the commit fails with errs.Fenced when the newest own
+	// snapshot has a higher one. 0: no fencing.
+	Epoch int64
+	// Watermark in milliseconds, nil for none.
+	Watermark *int64
+	// Properties are stored in the snapshot (source positions).
+	Properties map[string]string
+	// Messages of all writers.
+	Messages []CommitMessage
+	// EvenIfEmpty makes a snapshot although nothing changes, to record
+	// Properties.
+	EvenIfEmpty bool
+	// Overwrite replaces the table's rows, instead of adding to them.
+	Overwrite bool
+}
+
+// TableCommit makes changes visible. It is safe for concurrent use.
+type TableCommit interface {
+	// Commit applies c. Classes of error: Conflict (nothing happened; the
+	// caller redoes the work), UnknownOutcome (call Commit again with the very
+	// same c), others: nothing happened.
+	Commit(ctx context.Context, c *Committable) (CommitResult, error)
+	// LatestOwn returns the newest snapshot of the commit user, nil when there
+	// is none within the table's history.
+	LatestOwn(ctx context.Context) (*SnapshotInfo, error)
+	// Abort removes the files of messages that will not be committed.
+	Abort(ctx context.Context, messages []CommitMessage) error
+}
+
+// CommitResult says what Commit did.
+type CommitResult struct {
+	// Snapshot is the id of the newest snapshot made, 0 when none was needed.
+	Snapshot int64
+	// Already is true when an earlier attempt had done it.
+	Already bool
+}
+
+// SnapshotInfo describes a snapshot to ingest and tests.
+type SnapshotInfo struct {
+	ID         int64
+	UUID       string
+	User       string
+	Identifier int64
+	Kind       string // APPEND, COMPACT, OVERWRITE, ANALYZE
+	TimeMillis int64
+	Properties map[string]string
+}
