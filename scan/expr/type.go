@@ -9,24 +9,24 @@ type Class uint8
 
 // The classes, with the physical kind of their vectors.
 const (
-	Null     Class = iota // only NULL; any kind, all rows NULL
-	Bool                  // I8: 0 and 1. Width 1: a BOOLEAN column (TINYINT(1)); Width 8: a predicate (BIGINT(1))
-	Int                   // I32 or I64, see Physical
-	Decimal               // I64, I128 or I256 by Precision
-	Float                 // F32
-	Double                // F64
-	String                // Str: text with a collation
-	Bytes                 // Str: binary strings
-	Date                  // I32: days since 1970-01-01
-	DateTime              // I64: wall clock in microseconds since the epoch; Scale fraction digits
-	Timestamp             // I64: instant in microseconds since the epoch UTC, shown in the session's zone; Scale fraction digits
-	Time                  // I64: signed microseconds; Scale fraction digits
-	Year                  // I32
-	JSON                  // Str: JSON text
-	Enum                  // Str: the label; orders by position in Labels
-	Set                   // Str: labels joined by commas
-	Bit                   // I64: the bits; Length bits
-	Nested                // List, Map, Struct: shown as JSON
+	Null      Class = iota // only NULL; any kind, all rows NULL
+	Bool                   // I8: 0 and 1. Width 1: a BOOLEAN column (TINYINT(1)); Width 8: a predicate (BIGINT(1))
+	Int                    // I32 or I64, see Physical
+	Decimal                // I64, I128 or I256 by Precision
+	Float                  // F32
+	Double                 // F64
+	String                 // Str: text with a collation
+	Bytes                  // Str: binary strings
+	Date                   // I32: days since 1970-01-01
+	DateTime               // I64: wall clock in microseconds since the epoch; Scale fraction digits
+	Timestamp              // I64: instant in microseconds since the epoch UTC, shown in the session's zone; Scale fraction digits
+	Time                   // I64: signed microseconds; Scale fraction digits
+	Year                   // I32
+	JSON                   // Str: JSON text
+	Enum                   // Str: the label; orders by position in Labels
+	Set                    // Str: labels joined by commas
+	Bit                    // I64: the bits; Length bits
+	Nested                 // List, Map, Struct: shown as JSON
 )
 
 // Type is the type of an expression or result column. Types are compared with
