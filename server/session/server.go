@@ -1,0 +1,164 @@
+package session
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/thermocline/thermocline/catalog"
+	"github.com/thermocline/thermocline/internal/errs"
+	"github.com/thermocline/thermocline/internal/memory"
+	"github.com/thermocline/thermocline/server/metadata"
+)
+
+// Config is what a Server is made of. Only Catalogs is required.
+type Config struct {
+	// Catalogs are the catalogs by name, in the order in which they are listed.
+	// The first is the default one of new sessions.
+	Catalogs []NamedCatalog
+	// Memory is the budget of all queries together; nil is unlimited.
+	Memory *memory.Budget
+	// Accounts says who may log in and do what; nil: root with an empty
+	// password and every right, from this machine only.
+	Accounts metadata.Accounts
+	// Pipelines runs ingest pipelines; nil: there are none here.
+	Pipelines PipelineControl
+	// Version is the program's version, shown in version_comment.
+	Version string
+	// Globals are initial values of global system variables, such as port and
+	// datadir.
+	Globals map[string]string
+	// Now is the clock; nil is time.Now.
+	Now func() time.Time
+	// Log receives internal errors and slow queries; nil is slog.Default.
+	Log *slog.Logger
+	// SlowQuery is the duration from which a statement is logged; 0 means the
+	// global long_query_time variable decides.
+	SlowQuery time.Duration
+}
+
+// NamedCatalog is a catalog and its name.
+type NamedCatalog struct {
+	Name    string
+	Catalog catalog.Catalog
+}
+
+// Server is what all sessions of a process share. It is safe for concurrent
+// use.
+type Server struct {
+	cfg      Config
+	accounts metadata.Accounts
+	log      *slog.Logger
+	now      func() time.Time
+	started  time.Time
+
+	mu        sync.Mutex
+	catalogs  []NamedCatalog
+	sessions  map[uint32]*Session
+	closing   bool
+	nextID    atomic.Uint32
+	questions atomic.Int64
+	slow      atomic.Int64
+}
+
+// NewServer makes a server. It holds no resources beyond its sessions.
+func NewServer(cfg Config) (*Server, error) {
+	if len(cfg.Catalogs) == 0 {
+		return nil, errs.Internalf("start server: no catalog is configured")
+	}
+	s := &Server{cfg: cfg, accounts: cfg.Accounts, log: cfg.Log, now: cfg.Now, sessions: map[uint32]*Session{}}
+	if s.log == nil {
+		s.log = slog.Default()
+	}
+	if s.now == nil {
+		s.now = time.Now
+	}
+	if s.accounts == nil {
+		s.accounts = metadata.RootOnly{}
+	}
+	s.started = s.now()
+	s.catalogs = append(s.catalogs, cfg.Catalogs...)
+	return s, nil
+}
+
+// Accounts returns who may log in and do what.
+func (s *Server) Accounts() metadata.Accounts { return s.accounts }
+
+// OpenOptions describe a client that has been authenticated.
+type OpenOptions struct {
+	// ID is the connection's id as the greeting told it; 0 takes the next one.
+	ID uint32
+	// Account is who logged in. The zero Account is root of an in-process
+	// session, with every right.
+	Account metadata.Account
+	// User is the name given at login, Address where the client is
+	// ("10.0.0.7:40312", "localhost"); for the process list and USER().
+	User, Address string
+	// Database is the initial database, "" for none.
+	Database string
+	// Collation is the connection's collation; "" is utf8mb4_0900_ai_ci.
+	Collation string
+	// Attributes are the connection attributes the client sent.
+	Attributes map[string]string
+	// FoundRows makes Affected count matched rows (CLIENT_FOUND_ROWS).
+	FoundRows bool
+	// Kill, when set, is called (from any goroutine) to end the connection for
+	// KILL CONNECTION; the session's statement is cancelled before.
+	Kill func()
+}
+
+// NextID returns a connection id that no open session has.
+func (s *Server) NextID() uint32 {
+	for {
+		id := s.nextID.Add(1)
+		s.mu.Lock()
+		_, used := s.sessions[id]
+		s.mu.Unlock()
+		if id != 0 && !used {
+			return id
+		}
+	}
+}
+
+// Shutdown refuses new sessions and statements and cancels running ones. It
+// does not wait: front ends wait for their connections.
+func (s *Server) Shutdown() {
+	s.mu.Lock()
+	s.closing = true
+	open := make([]*Session, 0, len(s.sessions))
+	for _, x := range s.sessions {
+		open = append(open, x)
+	}
+	s.mu.Unlock()
+	for _, x := range open {
+		x.cancelStatement(errs.New(errs.Resource, errs.ShuttingDown, "run statement: the server is shutting down"))
+	}
+}
+
+// hostOf returns the address without its port.
+func hostOf(address string) string {
+	if h, _, err := net.SplitHostPort(address); err == nil {
+		return h
+	}
+	return address
+}
+
+// catalogNamed returns a catalog by its exact name.
+func (s *Server) catalogNamed(name string) (catalog.Catalog, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.catalogs {
+		if c.Name == name {
+			return c.Catalog, nil
+		}
+	}
+	return nil, errs.Userf(errs.UnknownCatalog, "open catalog %s: there is none of that name", name)
+}
+
+// Open starts a session.
+func (s *Server) Open(ctx context.Context, o OpenOptions) (*Session, error) {
+	return s.open(ctx, o)
+}
