@@ -1,0 +1,76 @@
+package expr
+
+import (
+	"github.com/thermocline/thermocline/internal/errs"
+	"github.com/thermocline/thermocline/internal/vector"
+)
+
+// OrderItem is one key of an ORDER BY inside an aggregate.
+type OrderItem struct {
+	Expr Expr
+	Desc bool
+}
+
+// AggregateSpec names an aggregate call.
+type AggregateSpec struct {
+	Name      string // COUNT, SUM, GROUP_CONCAT, …, any case; COUNT without Args is COUNT(*)
+	Distinct  bool
+	Args      []Expr
+	Order     []OrderItem // GROUP_CONCAT
+	Separator *string     // GROUP_CONCAT; nil is ","
+}
+
+// Aggregate is a typed aggregate function. It is immutable and safe for
+// concurrent use.
+type Aggregate interface {
+	// Type of the result.
+	Type() Type
+	// Args are the expressions whose vectors Update wants, in this order: the
+	// arguments with implicit casts, then the ORDER BY keys.
+	Args() []Expr
+	// NewState makes a state without groups.
+	NewState(ctx *Context) State
+	// Key is the aggregate's identity, String its text.
+	Key() string
+	String() string
+}
+
+// State holds the accumulators of any number of groups, numbered from 0. It
+// belongs to one goroutine.
+type State interface {
+	// Grow makes groups [0, n) exist.
+	Grow(n int)
+	// Update adds rows: the k-th row that counts (sel[k], or k when sel is nil)
+	// belongs to groups[k]; a nil groups is group 0 for all. n is the number of
+	// rows that count. args are the vectors of Aggregate.Args.
+	Update(groups []uint32, args []*vector.Vec, sel []uint16, n int) error
+	// Merge adds the groups of another state of the same aggregate: its group g
+	// goes into to[g]; a nil to is the identity. The other state must not be
+	// used afterwards.
+	Merge(other State, to []uint32) error
+	// Result appends nothing to the state and returns the values of groups
+	// [from, to) as a vector of the physical kind of the aggregate's type.
+	Result(from, to int) (*vector.Vec, error)
+	// Bytes is the memory held, for budgets.
+	Bytes() int64
+}
+
+// IsAggregate reports whether name, of any case, is an aggregate function.
+func IsAggregate(name string) bool {
+	_, ok := aggregates[upper(name)]
+	return ok
+}
+
+// NewAggregate resolves an aggregate call. Errors: errs.WrongArgCount, and
+// Unsupported for aggregates that exist in MySQL but not here.
+func NewAggregate(ctx *Context, s AggregateSpec) (Aggregate, error) {
+	def, ok := aggregates[upper(s.Name)]
+	if !ok {
+		return nil, errs.Userf(errs.UnknownFunction, "FUNCTION %s does not exist", s.Name)
+	}
+	return def(ctx, s)
+}
+
+type aggregateDef func(ctx *Context, s AggregateSpec) (Aggregate, error)
+
+var aggregates = map[string]aggregateDef{}

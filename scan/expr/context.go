@@ -1,0 +1,147 @@
+package expr
+
+import (
+	"sync"
+	"time"
+
+	"github.com/thermocline/thermocline/internal/errs"
+)
+
+// Context is what evaluation depends on besides the batch: the session's
+// settings when the statement started, and where warnings go. Fields are set
+// before use and not changed while a statement runs. One Context may be shared
+// by the goroutines of a statement.
+type Context struct {
+	// Now is the start of the statement: NOW() and its like. Zero means the
+	// Unix epoch.
+	Now time.Time
+	// Zone is the session's time zone; nil is UTC.
+	Zone *time.Location
+	// Mode is sql_mode.
+	Mode SQLMode
+	// Collation is collation_connection, of literals and of what functions
+	// make from numbers; "" is utf8mb4_0900_ai_ci.
+	Collation string
+	// DivPrecision is div_precision_increment; NewContext sets 4.
+	DivPrecision int
+	// GroupConcatMaxLen is group_concat_max_len in bytes; NewContext sets 1024.
+	GroupConcatMaxLen int
+	// MaxAllowedPacket bounds the results of string functions; NewContext sets
+	// 64 MiB.
+	MaxAllowedPacket int
+	// DefaultWeekFormat is default_week_format.
+	DefaultWeekFormat int
+	// LCTimeNames is lc_time_names; only en_US is known.
+	LCTimeNames string
+	// Warnings takes warnings; nil drops them.
+	Warnings *Warnings
+	// Session answers what functions ask of the session; nil makes them NULL.
+	Session Session
+
+	state sync.Map // per statement state of volatile functions, by expression
+}
+
+// NewContext returns a Context with MySQL's defaults.
+func NewContext() *Context {
+	return &Context{DivPrecision: 4, GroupConcatMaxLen: 1024, MaxAllowedPacket: 64 << 20, Mode: DefaultSQLMode,
+		Collation: DefaultCollation, Warnings: &Warnings{}}
+}
+
+// DefaultCollation is the collation of literals (DESIGN D17).
+const DefaultCollation = "utf8mb4_0900_ai_ci"
+
+// Session is what functions ask of a session. Implementations are safe for
+// concurrent use during a statement.
+type Session interface {
+	// Database is the current database, "" for none.
+	Database() string
+	// User is USER(): name@host of the client; CurrentUser the account.
+	User() string
+	CurrentUser() string
+	// Version is VERSION().
+	Version() string
+	// ConnectionID is CONNECTION_ID().
+	ConnectionID() uint64
+	// LastInsertID, RowCount and FoundRows are the functions of these names.
+	LastInsertID() uint64
+	RowCount() int64
+	FoundRows() uint64
+	// UserVariable returns @name; NULL when it was never set.
+	UserVariable(name string) Value
+	// SetUserVariable is @name := value.
+	SetUserVariable(name string, v Value)
+	// SystemVariable returns @@name; scope is "", "session" or "global".
+	// Errors: errs.UnknownVariable.
+	SystemVariable(scope, name string) (Value, error)
+}
+
+// Warning is one line of SHOW WARNINGS. Front ends turn the kind into a code.
+type Warning struct {
+	Level   string // "Note", "Warning", "Error"
+	Kind    errs.Kind
+	Message string
+}
+
+// Warnings collects the warnings of a statement. It is safe for concurrent use.
+type Warnings struct {
+	mu    sync.Mutex
+	list  []Warning
+	count int
+}
+
+// maxWarnings is max_error_count's default.
+const maxWarnings = 1024
+
+// Add records a warning; beyond 1024 they are only counted.
+func (w *Warnings) Add(x Warning) {
+	if w == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.count++
+	if len(w.list) < maxWarnings {
+		w.list = append(w.list, x)
+	}
+}
+
+// Count returns the number of warnings.
+func (w *Warnings) Count() int {
+	if w == nil {
+		return 0
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.count
+}
+
+// List returns the warnings, at most 1024.
+func (w *Warnings) List() []Warning {
+	if w == nil {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return append([]Warning(nil), w.list...)
+}
+
+// Reset forgets all warnings.
+func (w *Warnings) Reset() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.list, w.count = nil, 0
+}
+
+func (c *Context) zone() *time.Location {
+	if c.Zone == nil {
+		return time.UTC
+	}
+	return c.Zone
+}
+
+func (c *Context) collation() string {
+	if c.Collation == "" {
+		return DefaultCollation
+	}
+	return c.Collation
+}

@@ -1,0 +1,59 @@
+package expr
+
+import (
+	"strings"
+
+	"github.com/thermocline/thermocline/internal/errs"
+)
+
+// Call resolves a function or operator by name (any case): checks the number of
+// arguments, picks the overload and result type, inserts implicit casts and
+// folds constants. Operators have their symbol as name: "+", "=", "<=>",
+// "AND", "NOT", "LIKE", "IN" (first argument, then the list), "BETWEEN",
+// "CASE" (condition, value, …, else or NULL), "IS TRUE", "IS NULL" and so on.
+//
+// Errors: errs.UnknownFunction, WrongArgCount, CollationMix, Unsupported.
+func Call(ctx *Context, name string, args ...Expr) (Expr, error) {
+	f, ok := functions[upper(name)]
+	if !ok {
+		return nil, errs.Userf(errs.UnknownFunction, "FUNCTION %s does not exist", name)
+	}
+	if len(args) < f.min || f.max >= 0 && len(args) > f.max {
+		return nil, errs.Userf(errs.WrongArgCount, "Incorrect parameter count in the call to native function '%s'", name)
+	}
+	e, err := f.resolve(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	return fold(ctx, e), nil
+}
+
+// Cast converts e to a type: explicitly, as CAST(e AS …) does.
+func Cast(ctx *Context, e Expr, to Type) (Expr, error) {
+	c, err := explicitCast(ctx, e, to)
+	if err != nil {
+		return nil, err
+	}
+	return fold(ctx, c), nil
+}
+
+// Unify returns the expressions cast to one type that can be compared, hashed
+// and sorted together: of set operations' columns, of IN lists and join keys.
+// Set operations use it too (the type is that of COALESCE over them).
+func Unify(ctx *Context, es ...Expr) ([]Expr, Type, error) { return unify(ctx, es) }
+
+// Condition returns e as a predicate: a Bool that is true where e is not zero.
+func Condition(ctx *Context, e Expr) (Expr, error) { return condition(ctx, e) }
+
+type function struct {
+	name     string
+	min, max int // arguments; max -1: any number
+	class    string
+	usage    string // "ABS(x)"
+	doc      string // one line
+	resolve  func(ctx *Context, args []Expr) (Expr, error)
+}
+
+var functions = map[string]*function{}
+
+func upper(s string) string { return strings.ToUpper(s) }

@@ -1,0 +1,63 @@
+package expr
+
+import (
+	"strconv"
+
+	"github.com/thermocline/thermocline/catalog"
+	"github.com/thermocline/thermocline/internal/vector"
+)
+
+// FromColumn returns the type that SQL sees for a stored column. mysqlType is
+// what the table option mysql.type.<id> says of it, or "" (DESIGN D15, D17).
+func FromColumn(f catalog.Field, mysqlType string) (Type, error) {
+	t, _, err := fromColumn(f, mysqlType)
+	return t, err
+}
+
+// StoredExpr reads a column as the connector delivers it and converts it to the
+// physical kind of its SQL type.
+type StoredExpr struct {
+	Pos  int
+	Name string
+	typ  Type
+	load loader
+}
+
+// loader converts a stored vector. It may return its argument.
+type loader func(ctx *Context, v *vector.Vec, b *vector.Batch) (*vector.Vec, error)
+
+// Stored returns the expression that reads the stored column at a position of a
+// scan's batch: a *ColumnExpr when stored and SQL form are the same, else a
+// *StoredExpr. Planners put one a column right above the scan.
+func Stored(pos int, f catalog.Field, mysqlType, name string) (Expr, error) {
+	t, load, err := fromColumn(f, mysqlType)
+	if err != nil {
+		return nil, err
+	}
+	if load == nil {
+		return Column(pos, t, name), nil
+	}
+	return &StoredExpr{Pos: pos, Name: name, typ: t, load: load}, nil
+}
+
+// Type implements Expr.
+func (s *StoredExpr) Type() Type { return s.typ }
+
+// Eval implements Expr.
+func (s *StoredExpr) Eval(ctx *Context, b *vector.Batch) (*vector.Vec, error) {
+	return s.load(ctx, b.Cols[s.Pos], b)
+}
+
+// Children implements Expr.
+func (s *StoredExpr) Children() []Expr { return nil }
+
+// With implements Expr.
+func (s *StoredExpr) With([]Expr) Expr { return s }
+
+// Traits implements Expr.
+func (s *StoredExpr) Traits() Traits { return ReadsColumns }
+
+// Key implements Expr.
+func (s *StoredExpr) Key() string { return "@" + strconv.Itoa(s.Pos) }
+
+func (s *StoredExpr) String() string { return s.Name }
