@@ -1,0 +1,78 @@
+// Package paimon is the connector for Apache Paimon tables: it opens table
+// directories and joins the packages below it, read (plan and readers), write
+// and commit, into the SPI of package connector.
+//
+// Invariants: a Table holds no state that a commit by somebody else could make
+// stale: every Snapshot call resolves the table's newest state anew (DESIGN D9).
+// What a table uses and this version cannot do is refused by name before any
+// row is returned.
+//
+// Start reading at Driver, then Table.
+package paimon
+
+import (
+	"time"
+
+	"github.com/thermocline/thermocline/catalog"
+	"github.com/thermocline/thermocline/connector/fileio"
+	"github.com/thermocline/thermocline/connector/format"
+)
+
+// Config is what a Driver needs from outside.
+type Config struct {
+	// Files is the door to bytes.
+	Files fileio.FileIO
+	// Formats are the data file formats.
+	Formats *format.Registry
+	// Location is the zone in which system tables show times such as
+	// commit_time, which are instants in the files but TIMESTAMP(3), a wall
+	// clock, in Paimon's definition of these tables. nil is UTC.
+	Location *time.Location
+}
+
+// Driver opens and makes tables. It is safe for concurrent use; tables opened
+// by one driver share its caches.
+type Driver struct {
+	cfg Config
+}
+
+// NewDriver makes a driver.
+func NewDriver(cfg Config) *Driver {
+	if cfg.Location == nil {
+		cfg.Location = time.UTC
+	}
+	return &Driver{cfg: cfg}
+}
+
+// Table is an opened table or branch. It is immutable and safe for concurrent
+// use.
+type Table struct {
+	driver *Driver
+	dir    string // the table's directory; data of branches lies there too
+	id     catalog.Identifier
+	schema *catalog.Schema // the newest of the branch when opened
+	uuid   string
+}
+
+var _ catalog.Table = (*Table)(nil)
+
+// ID implements catalog.Table.
+func (t *Table) ID() catalog.Identifier { return t.id }
+
+// Schema implements catalog.Table.
+func (t *Table) Schema() *catalog.Schema { return t.schema }
+
+// UUID implements catalog.Table: the hash of the table's first schema file.
+func (t *Table) UUID() string { return t.uuid }
+
+// Dir returns the table's directory, where data, manifests and indexes lie.
+func (t *Table) Dir() string { return t.dir }
+
+// MetaDir returns the directory of schemas, snapshots and tags: Dir for the
+// main branch, branch/branch-<name> below it for others.
+func (t *Table) MetaDir() string {
+	if t.id.Branch == "" {
+		return t.dir
+	}
+	return t.dir + "/branch/branch-" + t.id.Branch
+}
