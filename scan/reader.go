@@ -1,0 +1,110 @@
+package scan
+
+import (
+	"context"
+
+	"github.com/thermocline/thermocline/connector"
+	"github.com/thermocline/thermocline/internal/vector"
+)
+
+// rangeReader reads splits in order and opens the next one ahead.
+type rangeReader struct {
+	splits []connector.Split // not yet asked for
+	cur    connector.BatchReader
+	end    context.CancelFunc // of the context that cur was opened with
+	ahead  chan opened        // of the next split, when one is being opened
+	stop   context.CancelFunc // ends the opening
+	closed bool
+}
+
+type opened struct {
+	r   connector.BatchReader
+	err error
+}
+
+// finish closes the current split.
+func (r *rangeReader) finish() (err error) {
+	if r.cur != nil {
+		err = r.cur.Close()
+		r.cur = nil
+	}
+	if r.end != nil {
+		r.end()
+		r.end = nil
+	}
+	return err
+}
+
+// Next implements connector.BatchReader.
+func (r *rangeReader) Next(ctx context.Context) (*vector.Batch, error) {
+	for !r.closed {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if r.cur == nil {
+			more, err := r.advance(ctx)
+			if err != nil || !more {
+				return nil, err
+			}
+		}
+		b, err := r.cur.Next(ctx)
+		if b != nil || err != nil {
+			return b, err
+		}
+		if err = r.finish(); err != nil {
+			return nil, err
+		}
+	}
+	return nil, nil
+}
+
+// advance makes the next split current and starts opening the one after it.
+func (r *rangeReader) advance(ctx context.Context) (bool, error) {
+	var got opened
+	switch {
+	case r.ahead != nil:
+		got = <-r.ahead
+		r.end, r.ahead = r.stop, nil
+	case len(r.splits) == 0:
+		return false, nil
+	default:
+		got.r, got.err = r.splits[0].Open(ctx)
+		r.splits = r.splits[1:]
+	}
+	if got.err != nil {
+		_ = r.finish()
+		return false, got.err
+	}
+	r.cur = got.r
+	if len(r.splits) > 0 {
+		next := r.splits[0]
+		r.splits = r.splits[1:]
+		r.ahead = make(chan opened, 1)
+		var octx context.Context
+		octx, r.stop = context.WithCancel(ctx)
+		go func(c chan<- opened) {
+			br, err := next.Open(octx)
+			c <- opened{br, err}
+		}(r.ahead)
+	}
+	return true, nil
+}
+
+// Close implements connector.BatchReader.
+func (r *rangeReader) Close() error {
+	if r.closed {
+		return nil
+	}
+	r.closed = true
+	err := r.finish()
+	if r.ahead != nil {
+		r.stop()
+		if got := <-r.ahead; got.r != nil {
+			if e := got.r.Close(); err == nil {
+				err = e
+			}
+		}
+		r.ahead = nil
+	}
+	return err
+}
