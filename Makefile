@@ -1,0 +1,52 @@
+# Thermocline. Two commands do everything: make demo, make test.
+
+export CGO_ENABLED = 0
+export GOFLAGS += -tags=gms_pure_go
+SHELL = /bin/bash
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+
+# Packages whose code runs concurrently; make test runs them with -race too.
+RACE = ./connector/... ./scan/... ./server/exec/... ./server/session/... ./server/mysql/... ./ingest/...
+
+.PHONY: build deps test test-go test-race test-e2e lint fuzz demo bench clean
+
+build: ## the binary, bin/thermocline
+	@mkdir -p bin
+	go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/thermocline ./cmd/thermocline
+
+deps: ## installs what the tests need
+	@.ci/deps >/dev/null
+
+test: ## everything that must pass: needs nothing installed by hand
+	@eval "$$(.ci/deps)"; export THERMOCLINE_TOOLS=required; \
+	$(MAKE) --no-print-directory test-go && $(MAKE) --no-print-directory test-race
+
+test-go: ## all packages
+	go test -count=1 -timeout 20m ./...
+
+test-race: ## the concurrent packages under the race detector, their short tests
+	CGO_ENABLED=1 go test -count=1 -short -race -timeout 20m $(RACE)
+
+lint: ## gofmt, go vet, staticcheck
+	@out=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "not gofmt-ed: $$out"; exit 1; fi
+	go vet ./...
+	@eval "$$(.ci/deps)"; "$$STATICCHECK" ./...
+
+FUZZTIME ?= 60s
+fuzz: ## every fuzz target for FUZZTIME each
+	@for pkg in $$(go list ./...); do \
+	  for f in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
+	    echo "$$pkg $$f"; go test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$pkg || exit 1; \
+	  done; \
+	done
+
+demo: ## the main job on a private MariaDB; ONCE=1 checks and exits
+	@.ci/deps demo || echo "MariaDB could not be installed: the demo uses its built-in generator"
+	@$(MAKE) --no-print-directory build
+	bin/thermocline demo $(if $(ONCE),--once)
+
+bench: build ## the figures of docs/BENCHMARKS.md
+	go run ./benchmarks/skeleton --binary bin/thermocline
+
+clean:
+	rm -rf bin lake
