@@ -1,0 +1,143 @@
+package spec
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/thermocline/thermocline/catalog"
+)
+
+// Paths places the files of one table, or of one branch of it.
+type Paths struct {
+	root   string // table directory, without a slash at the end
+	meta   string // where schema/, snapshot/ and tag/ are: root, or the branch's directory
+	data   string // where bucket directories are
+	part   *Partitioner
+	prefix string
+}
+
+// NewPaths places the files of the table in the directory root. branch is ""
+// for main; only schemas, snapshots and tags of other branches lie apart.
+func NewPaths(root, branch string, s *catalog.Schema) *Paths {
+	root = strings.TrimRight(root, "/")
+	p := &Paths{root: root, meta: root, data: root, part: NewPartitioner(s), prefix: "data-"}
+	if branch != "" && branch != "main" {
+		p.meta = root + "/branch/branch-" + branch
+	}
+	if d := s.Options["data-file.path-directory"]; d != "" {
+		p.data = root + "/" + strings.Trim(d, "/")
+	}
+	if x, ok := s.Options["data-file.prefix"]; ok {
+		p.prefix = x
+	}
+	return p
+}
+
+// Root returns the table's directory.
+func (p *Paths) Root() string { return p.root }
+
+// Partitioner returns the table's Partitioner.
+func (p *Paths) Partitioner() *Partitioner { return p.part }
+
+// SchemaDir and the like return directories, Schema and the like files.
+func (p *Paths) SchemaDir() string      { return p.meta + "/schema" }
+func (p *Paths) SnapshotDir() string    { return p.meta + "/snapshot" }
+func (p *Paths) TagDir() string         { return p.meta + "/tag" }
+func (p *Paths) ConsumerDir() string    { return p.meta + "/consumer" }
+func (p *Paths) BranchDir() string      { return p.root + "/branch" }
+func (p *Paths) ManifestDir() string    { return p.root + "/manifest" }
+func (p *Paths) IndexDir() string       { return p.root + "/index" }
+func (p *Paths) StatisticsDir() string  { return p.root + "/statistics" }
+func (p *Paths) ChangelogDir() string   { return p.meta + "/changelog" }
+func (p *Paths) Schema(id int64) string { return p.SchemaDir() + "/schema-" + strconv.FormatInt(id, 10) }
+func (p *Paths) Snapshot(id int64) string {
+	return p.SnapshotDir() + "/snapshot-" + strconv.FormatInt(id, 10)
+}
+func (p *Paths) Latest() string              { return p.SnapshotDir() + "/LATEST" }
+func (p *Paths) Earliest() string            { return p.SnapshotDir() + "/EARLIEST" }
+func (p *Paths) Tag(name string) string      { return p.TagDir() + "/tag-" + name }
+func (p *Paths) Manifest(name string) string { return p.ManifestDir() + "/" + name }
+func (p *Paths) Index(name string) string    { return p.IndexDir() + "/" + name }
+
+// BucketDir returns the directory of a bucket's data files.
+func (p *Paths) BucketDir(part BinaryRow, bucket int32) (string, error) {
+	dir, err := p.part.Path(part)
+	if err != nil {
+		return "", err
+	}
+	b := "bucket-postpone"
+	if bucket != PostponeBucket {
+		b = "bucket-" + strconv.Itoa(int(bucket))
+	}
+	return p.data + "/" + dir + b, nil
+}
+
+// DataFile returns the path of an entry's data file.
+func (p *Paths) DataFile(e *ManifestEntry) (string, error) {
+	if e.File.ExternalPath.OK {
+		return e.File.ExternalPath.V, nil
+	}
+	dir, err := p.BucketDir(e.Partition, e.Bucket)
+	if err != nil {
+		return "", err
+	}
+	return dir + "/" + e.File.FileName, nil
+}
+
+// ExtraFiles returns the paths of the files that lie beside an entry's data file.
+func (p *Paths) ExtraFiles(e *ManifestEntry) ([]string, error) {
+	if len(e.File.ExtraFiles) == 0 {
+		return nil, nil
+	}
+	file, err := p.DataFile(e)
+	if err != nil {
+		return nil, err
+	}
+	dir := file[:strings.LastIndexByte(file, '/')+1]
+	out := make([]string, len(e.File.ExtraFiles))
+	for i, x := range e.File.ExtraFiles {
+		out[i] = dir + x
+	}
+	return out, nil
+}
+
+// Namer gives new files of one kind names that nobody else uses:
+// <prefix><uuid>-<counter>. It is not safe for concurrent use.
+type Namer struct {
+	id string
+	n  int
+}
+
+// NewNamer makes a Namer.
+func NewNamer() *Namer { return &Namer{id: uuid.NewString()} }
+
+func (n *Namer) next(prefix string) string {
+	s := prefix + n.id + "-" + strconv.Itoa(n.n)
+	n.n++
+	return s
+}
+
+// DataFile names a data file; ext is the format ("parquet").
+func (p *Paths) DataFileName(n *Namer, ext string) string { return n.next(p.prefix) + "." + ext }
+
+// ManifestList, Manifest and IndexManifest name metadata files.
+func (n *Namer) ManifestList() string  { return n.next("manifest-list-") }
+func (n *Namer) Manifest() string      { return n.next("manifest-") }
+func (n *Namer) IndexManifest() string { return n.next("index-manifest-") }
+
+// validFileName reports whether a name read from metadata is a plain file name.
+func validFileName(s string) bool {
+	return s != "" && s != "." && s != ".." && len(s) <= 1024 && !strings.ContainsAny(s, "/\\\x00")
+}
+
+// VersionOf returns N for the file name "<prefix>N" (snapshot-, schema-).
+func VersionOf(name, prefix string) (int64, bool) {
+	rest, ok := strings.CutPrefix(name, prefix)
+	if !ok || rest == "" || rest[0] < '0' || rest[0] > '9' {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(rest, 10, 64)
+	return n, err == nil && n >= 0
+}
