@@ -51,6 +51,9 @@ type Session interface {
 	// ResultsCollation is the collation of character_set_results, such as
 	// "utf8mb4_0900_ai_ci"; "" means NULL: results keep their columns' own.
 	ResultsCollation() string
+	// ClientCollation is a collation of character_set_client, in which
+	// statement texts and string parameters arrive.
+	ClientCollation() string
 	// Close ends the session. It may be called more than once.
 	Close()
 }
