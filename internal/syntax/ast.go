@@ -474,10 +474,10 @@ type JoinKind uint8
 // The join kinds. MySQL's JOIN, INNER JOIN and CROSS JOIN are one: with a
 // condition it is an inner join, without one the product.
 const (
-	JoinInner JoinKind = iota
-	JoinCross          // CROSS JOIN written out
-	JoinComma          // a, b
-	JoinStraight       // STRAIGHT_JOIN
+	JoinInner    JoinKind = iota
+	JoinCross             // CROSS JOIN written out
+	JoinComma             // a, b
+	JoinStraight          // STRAIGHT_JOIN
 	JoinLeft
 	JoinRight
 	JoinFull
