@@ -65,7 +65,7 @@ func TestRace(t *testing.T) {
 			return Options{Files: m, Warehouse: "/w", DataDir: dir, Now: func() time.Time { return at }}
 		}
 		if round%2 == 0 {
-			dead, err := Acquire(ctx, opts("dead", now))
+			dead, err := Acquire(ctx, opts("dead", now.Add(-time.Minute)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -76,7 +76,7 @@ func TestRace(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range 8 {
 			wg.Go(func() {
-				l, err := Acquire(ctx, opts(string(rune('a'+i)), now.Add(time.Minute)))
+				l, err := Acquire(ctx, opts(string(rune('a'+i)), now))
 				if err == nil {
 					got.Add(1)
 					l.cancel()
