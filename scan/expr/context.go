@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"fmt"
 	"sync"
 	"time"
 
@@ -144,4 +145,8 @@ func (c *Context) collation() string {
 		return DefaultCollation
 	}
 	return c.Collation
+}
+
+func (c *Context) warn(level string, kind errs.Kind, format string, args ...any) {
+	c.Warnings.Add(Warning{Level: level, Kind: kind, Message: fmt.Sprintf(format, args...)})
 }

@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"github.com/thermocline/thermocline/internal/syntax"
 	"time"
 
 	"github.com/thermocline/thermocline/catalog"
@@ -36,4 +37,29 @@ func unify(ctx *Context, es []Expr) ([]Expr, Type, error) {
 func condition(ctx *Context, e Expr) (Expr, error) { return e, nil }
 func filter(ctx *Context, cond Expr, b *vector.Batch, dst []uint16) ([]uint16, error) {
 	return nil, errs.Unsupportedf(-1, "filters")
+}
+
+func boolLiteral(x bool) Expr                         { return nil }
+func wordLiteral(s string) Expr                       { return nil }
+func numberLiteral(e *syntax.NumberLit) (Expr, error) { return nil, errs.Unsupportedf(-1, "literals") }
+func stringLiteral(ctx *Context, e *syntax.StringLit) (Expr, error) {
+	return nil, errs.Unsupportedf(-1, "literals")
+}
+func bytesLiteral(e *syntax.BytesLit) (Expr, error) { return nil, errs.Unsupportedf(-1, "literals") }
+func temporalLiteral(ctx *Context, e *syntax.TemporalLit) (Expr, error) {
+	return nil, errs.Unsupportedf(-1, "literals")
+}
+func convertUsing(ctx *Context, x Expr, charset string) (Expr, error) {
+	return nil, errs.Unsupportedf(-1, "CONVERT … USING")
+}
+func collate(ctx *Context, x Expr, collation string) (Expr, error) {
+	return nil, errs.Unsupportedf(-1, "COLLATE")
+}
+func caseConditions(ctx *Context, operand Expr, conds []Expr) ([]Expr, error) {
+	return nil, errs.Unsupportedf(-1, "CASE")
+}
+
+// CastType returns the type that CAST(… AS t) names.
+func CastType(ctx *Context, t *syntax.DataType) (Type, error) {
+	return Type{}, errs.Unsupportedf(-1, "CAST")
 }
