@@ -1,0 +1,49 @@
+// Package exec runs plans: vectorized operators that pull batches.
+//
+// A plan becomes pipelines. A pipeline is a source of independent ranges (of a
+// table's splits) and the operators above it that keep no state across rows:
+// filter, project, the probing side of joins. Workers take ranges in order and
+// run the whole pipeline on each; what ends a pipeline (aggregation, sorting,
+// the build side of a join, the client) combines what the ranges gave in the
+// order of the ranges.
+//
+// Invariants. The rows of a query, and their order, do not depend on the number
+// of workers or the size of batches. Memory that grows with data is reserved
+// from the query's budget first. Every goroutine has ended when Close of the
+// reader that Run returned has; Close may be called at any time, more than once.
+//
+// Start reading at Run, then compiler and pipe.
+package exec
+
+import (
+	"context"
+
+	"github.com/thermocline/thermocline/connector"
+	"github.com/thermocline/thermocline/internal/errs"
+	"github.com/thermocline/thermocline/internal/memory"
+	"github.com/thermocline/thermocline/scan"
+	"github.com/thermocline/thermocline/scan/expr"
+	"github.com/thermocline/thermocline/server/plan"
+)
+
+// Env is what a plan runs in.
+type Env struct {
+	// Expr is the Context that the plan was bound with.
+	Expr *expr.Context
+	// Options are the session's switches.
+	Options scan.Options
+	// Budget is the budget of all queries; the query takes a child of it.
+	Budget *memory.Budget
+}
+
+// Run starts a query. The reader's batches have the columns of q.Columns. It
+// must be closed; the query's memory is given back then.
+func Run(ctx context.Context, q *plan.Query, env Env) (connector.BatchReader, error) {
+	return nil, errs.Unsupportedf(-1, "queries")
+}
+
+// Insert runs an INSERT and returns the number of rows. The rows become visible
+// together, or not at all.
+func Insert(ctx context.Context, ins *plan.Insert, env Env) (uint64, error) {
+	return 0, errs.Unsupportedf(-1, "INSERT")
+}

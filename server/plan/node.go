@@ -1,0 +1,446 @@
+package plan
+
+import (
+	"github.com/thermocline/thermocline/scan/expr"
+)
+
+// Node is an operator of a plan. Nodes are immutable.
+type Node interface {
+	// Inputs are the operators below.
+	Inputs() []Node
+	// With returns a copy with other inputs, which give the same columns.
+	With(in []Node) Node
+	// Output are the ids of the columns that the node gives, in order.
+	Output() []ColID
+	// exprs are the expressions in the node, withExprs a copy with others in
+	// the same order.
+	exprs() []expr.Expr
+	withExprs([]expr.Expr) Node
+}
+
+// Scan reads a table. Its conditions are evaluated on every row, and offered to
+// the connector to leave rows out.
+type Scan struct {
+	Use   *TableUse
+	Alias string
+	Cols  []ScanCol
+	Conds []expr.Expr
+	// Limit is the number of rows that are enough, -1 for all. It is a hint:
+	// more may come.
+	Limit int64
+}
+
+// ScanCol is a column of the snapshot's schema under its id.
+type ScanCol struct {
+	ID  ColID
+	Pos int // in the snapshot's schema
+	// Load reads the column at its position in the scan's batches, where it is
+	// number Pos of a batch of all columns of the schema.
+	Load expr.Expr
+}
+
+// Values gives constant rows. Without columns and with one row it is what a
+// SELECT without FROM reads.
+type Values struct {
+	Cols []ColID
+	Rows [][]expr.Expr
+}
+
+// Filter keeps the rows for which all conditions are TRUE.
+type Filter struct {
+	In    Node
+	Conds []expr.Expr
+}
+
+// Project computes columns.
+type Project struct {
+	In    Node
+	Items []Item
+}
+
+// Item is a computed column.
+type Item struct {
+	ID   ColID
+	Expr expr.Expr
+}
+
+// Aggregate groups rows by keys and computes aggregates of the groups. Without
+// keys there is exactly one group. Its columns are the keys, then the
+// aggregates.
+type Aggregate struct {
+	In   Node
+	Keys []Item
+	Aggs []Agg
+}
+
+// Agg is an aggregate column. Args are Call's arguments in terms of the input's
+// columns.
+type Agg struct {
+	ID   ColID
+	Call expr.Aggregate
+	Args []expr.Expr
+}
+
+// JoinKind says which rows a join gives.
+type JoinKind uint8
+
+// The join kinds. Semi, Anti, Mark and Single give the left side's columns (Mark
+// and Single one and all of the right's more).
+const (
+	Inner  JoinKind = iota
+	Left            // with unmatched left rows
+	Right           // with unmatched right rows
+	Full            // with both
+	Semi            // left rows that have a match
+	Anti            // left rows that have none
+	Mark            // left rows and whether they have a match
+	Single          // as Left, an error when a left row has two matches
+)
+
+var joinNames = [...]string{"inner", "left", "right", "full", "semi", "anti", "mark", "single"}
+
+func (k JoinKind) String() string { return joinNames[k] }
+
+// Join combines rows of two inputs for which all of Keys and Conds hold.
+type Join struct {
+	Kind        JoinKind
+	Left, Right Node
+	// Keys are equalities of a left and a right expression; Conds all other
+	// conditions.
+	Keys  []EquiKey
+	Conds []expr.Expr
+	// MarkConds are the comparisons of an IN: among the right rows that Keys and
+	// Conds leave, the mark is TRUE when one makes them TRUE, else NULL when one
+	// makes them NULL, else FALSE. Only Mark has them.
+	MarkConds []expr.Expr
+	// Mark is the column of the mark.
+	Mark ColID
+	// NullAware means that the only key is the comparison of an IN, with NULL
+	// deciding as in MarkConds. Mark and Anti may have it.
+	NullAware bool
+}
+
+// EquiKey is an equality; both sides have the same type. NullSafe makes NULL
+// equal to NULL.
+type EquiKey struct {
+	L, R     expr.Expr
+	NullSafe bool
+}
+
+// SortKey is a key of an ordering: NULL first ascending, last descending,
+// unless Nulls says otherwise.
+type SortKey struct {
+	Expr  expr.Expr
+	Desc  bool
+	Nulls NullsOrder
+}
+
+// NullsOrder says where NULLs sort.
+type NullsOrder uint8
+
+// Where NULLs sort. By default they are lower than any value.
+const (
+	NullsDefault NullsOrder = iota
+	NullsFirst
+	NullsLast
+)
+
+// Sort orders rows; equal ones keep their order.
+type Sort struct {
+	In   Node
+	Keys []SortKey
+}
+
+// TopN gives the rows Offset to Offset+Count of the ordered input.
+type TopN struct {
+	In            Node
+	Keys          []SortKey
+	Count, Offset int64
+}
+
+// Limit gives the rows Offset to Offset+Count; Count -1 is all.
+type Limit struct {
+	In            Node
+	Count, Offset int64
+}
+
+// Distinct gives each different row once.
+type Distinct struct{ In Node }
+
+// SetKind is UNION, INTERSECT or EXCEPT.
+type SetKind uint8
+
+// The set operations.
+const (
+	Union SetKind = iota
+	Intersect
+	Except
+)
+
+var setNames = [...]string{"union", "intersect", "except"}
+
+func (k SetKind) String() string { return setNames[k] }
+
+// SetOp combines the rows of inputs that have the same types of columns, in
+// order. UNION takes any number of inputs, the others two.
+type SetOp struct {
+	Kind SetKind
+	All  bool
+	In   []Node
+	Cols []ColID
+}
+
+// CountRows gives the number of rows of a table as its metadata tells it, in
+// one row of one column.
+type CountRows struct {
+	Use  *TableUse
+	ID   ColID
+	Rows int64
+}
+
+func (n *Scan) Inputs() []Node      { return nil }
+func (n *Values) Inputs() []Node    { return nil }
+func (n *Filter) Inputs() []Node    { return []Node{n.In} }
+func (n *Project) Inputs() []Node   { return []Node{n.In} }
+func (n *Aggregate) Inputs() []Node { return []Node{n.In} }
+func (n *Join) Inputs() []Node      { return []Node{n.Left, n.Right} }
+func (n *Sort) Inputs() []Node      { return []Node{n.In} }
+func (n *TopN) Inputs() []Node      { return []Node{n.In} }
+func (n *Limit) Inputs() []Node     { return []Node{n.In} }
+func (n *Distinct) Inputs() []Node  { return []Node{n.In} }
+func (n *SetOp) Inputs() []Node     { return n.In }
+func (n *CountRows) Inputs() []Node { return nil }
+
+func (n *Scan) With([]Node) Node         { return n }
+func (n *Values) With([]Node) Node       { return n }
+func (n *Filter) With(in []Node) Node    { c := *n; c.In = in[0]; return &c }
+func (n *Project) With(in []Node) Node   { c := *n; c.In = in[0]; return &c }
+func (n *Aggregate) With(in []Node) Node { c := *n; c.In = in[0]; return &c }
+func (n *Join) With(in []Node) Node      { c := *n; c.Left, c.Right = in[0], in[1]; return &c }
+func (n *Sort) With(in []Node) Node      { c := *n; c.In = in[0]; return &c }
+func (n *TopN) With(in []Node) Node      { c := *n; c.In = in[0]; return &c }
+func (n *Limit) With(in []Node) Node     { c := *n; c.In = in[0]; return &c }
+func (n *Distinct) With(in []Node) Node  { c := *n; c.In = in[0]; return &c }
+func (n *SetOp) With(in []Node) Node     { c := *n; c.In = in; return &c }
+func (n *CountRows) With([]Node) Node    { return n }
+
+func (n *Scan) Output() []ColID {
+	out := make([]ColID, len(n.Cols))
+	for i, c := range n.Cols {
+		out[i] = c.ID
+	}
+	return out
+}
+func (n *Values) Output() []ColID { return n.Cols }
+func (n *Filter) Output() []ColID { return n.In.Output() }
+func (n *Project) Output() []ColID {
+	out := make([]ColID, len(n.Items))
+	for i, c := range n.Items {
+		out[i] = c.ID
+	}
+	return out
+}
+func (n *Aggregate) Output() []ColID {
+	out := make([]ColID, 0, len(n.Keys)+len(n.Aggs))
+	for _, k := range n.Keys {
+		out = append(out, k.ID)
+	}
+	for _, a := range n.Aggs {
+		out = append(out, a.ID)
+	}
+	return out
+}
+func (n *Join) Output() []ColID {
+	left := n.Left.Output()
+	out := append(make([]ColID, 0, len(left)+1), left...)
+	switch n.Kind {
+	case Semi, Anti:
+	case Mark:
+		out = append(out, n.Mark)
+	default:
+		out = append(out, n.Right.Output()...)
+	}
+	return out
+}
+func (n *Sort) Output() []ColID      { return n.In.Output() }
+func (n *TopN) Output() []ColID      { return n.In.Output() }
+func (n *Limit) Output() []ColID     { return n.In.Output() }
+func (n *Distinct) Output() []ColID  { return n.In.Output() }
+func (n *SetOp) Output() []ColID     { return n.Cols }
+func (n *CountRows) Output() []ColID { return []ColID{n.ID} }
+
+func (n *Scan) exprs() []expr.Expr { return n.Conds }
+func (n *Values) exprs() []expr.Expr {
+	var out []expr.Expr
+	for _, r := range n.Rows {
+		out = append(out, r...)
+	}
+	return out
+}
+func (n *Filter) exprs() []expr.Expr  { return n.Conds }
+func (n *Project) exprs() []expr.Expr { return itemExprs(n.Items) }
+func (n *Aggregate) exprs() []expr.Expr {
+	out := itemExprs(n.Keys)
+	for _, a := range n.Aggs {
+		out = append(out, a.Args...)
+	}
+	return out
+}
+func (n *Join) exprs() []expr.Expr {
+	out := make([]expr.Expr, 0, 2*len(n.Keys)+len(n.Conds)+len(n.MarkConds))
+	for _, k := range n.Keys {
+		out = append(out, k.L, k.R)
+	}
+	out = append(out, n.Conds...)
+	return append(out, n.MarkConds...)
+}
+func (n *Sort) exprs() []expr.Expr      { return sortExprs(n.Keys) }
+func (n *TopN) exprs() []expr.Expr      { return sortExprs(n.Keys) }
+func (n *Limit) exprs() []expr.Expr     { return nil }
+func (n *Distinct) exprs() []expr.Expr  { return nil }
+func (n *SetOp) exprs() []expr.Expr     { return nil }
+func (n *CountRows) exprs() []expr.Expr { return nil }
+
+func itemExprs(items []Item) []expr.Expr {
+	out := make([]expr.Expr, len(items))
+	for i, x := range items {
+		out[i] = x.Expr
+	}
+	return out
+}
+
+func sortExprs(keys []SortKey) []expr.Expr {
+	out := make([]expr.Expr, len(keys))
+	for i, k := range keys {
+		out[i] = k.Expr
+	}
+	return out
+}
+
+func withItems(items []Item, es []expr.Expr) []Item {
+	out := make([]Item, len(items))
+	for i, x := range items {
+		out[i] = Item{x.ID, es[i]}
+	}
+	return out
+}
+
+func withSort(keys []SortKey, es []expr.Expr) []SortKey {
+	out := append([]SortKey(nil), keys...)
+	for i := range out {
+		out[i].Expr = es[i]
+	}
+	return out
+}
+
+func (n *Scan) withExprs(es []expr.Expr) Node { c := *n; c.Conds = es; return &c }
+func (n *Values) withExprs(es []expr.Expr) Node {
+	c := *n
+	c.Rows = nil
+	for _, r := range n.Rows {
+		c.Rows = append(c.Rows, es[:len(r):len(r)])
+		es = es[len(r):]
+	}
+	return &c
+}
+func (n *Filter) withExprs(es []expr.Expr) Node { c := *n; c.Conds = es; return &c }
+func (n *Project) withExprs(es []expr.Expr) Node {
+	c := *n
+	c.Items = withItems(n.Items, es)
+	return &c
+}
+func (n *Aggregate) withExprs(es []expr.Expr) Node {
+	c := *n
+	c.Keys = withItems(n.Keys, es)
+	es = es[len(n.Keys):]
+	c.Aggs = append([]Agg(nil), n.Aggs...)
+	for i := range c.Aggs {
+		k := len(c.Aggs[i].Args)
+		c.Aggs[i].Args = es[:k:k]
+		es = es[k:]
+	}
+	return &c
+}
+func (n *Join) withExprs(es []expr.Expr) Node {
+	c := *n
+	c.Keys = append([]EquiKey(nil), n.Keys...)
+	for i := range c.Keys {
+		c.Keys[i].L, c.Keys[i].R = es[2*i], es[2*i+1]
+	}
+	es = es[2*len(n.Keys):]
+	k := len(n.Conds)
+	c.Conds, c.MarkConds = es[:k:k], es[k:]
+	return &c
+}
+func (n *Sort) withExprs(es []expr.Expr) Node { c := *n; c.Keys = withSort(n.Keys, es); return &c }
+func (n *TopN) withExprs(es []expr.Expr) Node { c := *n; c.Keys = withSort(n.Keys, es); return &c }
+func (n *Limit) withExprs([]expr.Expr) Node   { return n }
+func (n *Distinct) withExprs([]expr.Expr) Node {
+	return n
+}
+func (n *SetOp) withExprs([]expr.Expr) Node     { return n }
+func (n *CountRows) withExprs([]expr.Expr) Node { return n }
+
+// colSet is a set of columns.
+type colSet map[ColID]bool
+
+func setOf(ids []ColID) colSet {
+	s := make(colSet, len(ids))
+	for _, id := range ids {
+		s[id] = true
+	}
+	return s
+}
+
+// covers reports whether every column that e reads is in s.
+func (s colSet) covers(e expr.Expr) bool {
+	for _, c := range expr.ColumnsOf(e) {
+		if !s[c] {
+			return false
+		}
+	}
+	return true
+}
+
+// addOf adds the columns that e reads.
+func (s colSet) addOf(e expr.Expr) {
+	for _, c := range expr.ColumnsOf(e) {
+		s[c] = true
+	}
+}
+
+// mapExprs returns n with f applied to all its expressions; n itself when
+// nothing changed.
+func mapExprs(n Node, f func(expr.Expr) expr.Expr) Node {
+	es := n.exprs()
+	out := make([]expr.Expr, len(es))
+	changed := false
+	for i, e := range es {
+		out[i] = f(e)
+		changed = changed || out[i] != e
+	}
+	if !changed {
+		return n
+	}
+	return n.withExprs(out)
+}
+
+// mapInputs returns n with f applied to its inputs; n itself when nothing
+// changed.
+func mapInputs(n Node, f func(Node) (Node, error)) (Node, error) {
+	in := n.Inputs()
+	out := make([]Node, len(in))
+	changed := false
+	for i, c := range in {
+		d, err := f(c)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = d
+		changed = changed || d != c
+	}
+	if !changed {
+		return n, nil
+	}
+	return n.With(out), nil
+}

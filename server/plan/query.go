@@ -1,0 +1,108 @@
+// Package plan turns a syntax tree into a plan: it resolves names against the
+// catalogs, pins one snapshot a table, binds and types every expression, and
+// rewrites the tree of operators until it is good to execute. Package exec runs
+// what comes out.
+//
+// Invariants. A plan is immutable; rules return new nodes. Columns are named by
+// ids that are unique in a query (ColID), never by offsets: in the expressions
+// of a plan, the position of an expr.ColumnExpr is a ColID. A node's conditions
+// refer to columns of its inputs only, once the plan is optimized: correlation
+// has been turned into joins. What cannot be planned exactly is refused by name
+// and position.
+//
+// The nodes carry MySQL's semantics in their expressions, not in themselves, so
+// a second dialect needs another binder and no other nodes.
+//
+// Start reading at Bind, then Node and Optimize.
+package plan
+
+import (
+	"context"
+
+	"github.com/thermocline/thermocline/catalog"
+	"github.com/thermocline/thermocline/connector"
+	"github.com/thermocline/thermocline/scan/expr"
+)
+
+// ColID names a column within a query.
+type ColID = int
+
+// Column describes a column of a plan.
+type Column struct {
+	ID   ColID
+	Name string
+	Type expr.Type
+
+	// Of the stored column that it shows unchanged; "" for expressions.
+	Database string
+	Table    string // alias of the table in the query
+	OrgTable string
+	OrgName  string
+	Key      bool // part of the primary key
+}
+
+// Query is a bound, optimized statement that yields rows.
+type Query struct {
+	Root Node
+	// Columns are the result's columns, in order.
+	Columns []Column
+	// Subplans are uncorrelated scalar subqueries, in an order in which each
+	// needs only those before it. Exec runs them first and replaces
+	// SubqueryExpr by what they gave.
+	Subplans []*Subplan
+	// Tables are the tables read, each with the snapshot it is pinned to.
+	Tables []TableUse
+	// Cols are all columns of the plan by id.
+	Cols []Column
+}
+
+// TableUse is a table that a statement reads.
+type TableUse struct {
+	Catalog  string
+	Table    catalog.Table
+	Snapshot connector.Snapshot
+	Ref      catalog.Ref
+}
+
+// Subplan is a subquery that gives one value.
+type Subplan struct {
+	Plan Node
+	Col  ColID
+	Type expr.Type
+	Pos  int // in the statement, for messages
+}
+
+// Env is what a statement is bound in. It is used by one statement.
+type Env struct {
+	// Catalogs resolves names. Required.
+	Catalogs Catalogs
+	// Expr has the session's settings and the time of the statement. Required.
+	Expr *expr.Context
+	// Params are the values of the placeholders. While a statement is being
+	// prepared there are none: Preparing is set, and a placeholder is a NULL of
+	// unknown type.
+	Params    []expr.Value
+	Preparing bool
+	// Authorize, when set, is called with each table before it is opened.
+	Authorize func(ctx context.Context, catalogName string, id catalog.Identifier) error
+	// Pin, when set, is called once for each snapshot that the statement reads.
+	Pin func(TableUse)
+	// Pinned, when set, may answer which snapshot a table is read at when the
+	// statement does not say so (a consistent-snapshot transaction).
+	Pinned func(catalogName string, t catalog.Table) (connector.Snapshot, bool)
+}
+
+// Catalogs is the set of catalogs that a session sees. Implementations are safe
+// for concurrent use.
+type Catalogs interface {
+	// Current returns the catalog and the database of unqualified names; the
+	// database is "" when none is selected.
+	Current() (catalogName, database string)
+	// Catalog returns a catalog by its exact name.
+	Catalog(name string) (catalog.Catalog, bool)
+	// Virtual returns the catalog that answers for a database which every
+	// catalog has, such as information_schema, of any case.
+	Virtual(database string) (catalog.Catalog, bool)
+	// Temporary returns a session's temporary table.
+	Temporary(database, table string) (catalog.Table, bool)
+}
