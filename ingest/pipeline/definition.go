@@ -1,0 +1,92 @@
+// Package pipeline reads pipeline files: Flink CDC's YAML, strictly. Unknown
+// keys, wrong types, and what this version cannot do are errors that name the
+// place; nothing is ignored silently.
+//
+// Start reading at Load.
+package pipeline
+
+import (
+	"time"
+
+	"github.com/thermocline/thermocline/ingest/source"
+)
+
+// Definition is a pipeline file that was read and checked, as far as it can be
+// without connecting to anything.
+type Definition struct {
+	// Name is pipeline.name, "" when the file has none.
+	Name string
+	// Text is the file as it was given, secrets unresolved. It is what is kept.
+	Text string
+	// File is where it came from, for messages.
+	File string
+
+	Source   Source
+	Sink     Sink
+	Routes   []Route
+	Settings Settings
+	// Warnings are things accepted that have no effect here.
+	Warnings []string
+}
+
+// Source is the source block.
+type Source struct {
+	Type    string
+	Name    string
+	Tables  string // the selector list
+	Exclude string
+	Startup Startup
+	Options []source.Option // the others, resolved
+	Line    int
+}
+
+// Startup is scan.startup.mode.
+type Startup string
+
+// The startup modes of this version.
+const (
+	Initial      Startup = "initial"       // copy, then follow
+	SnapshotOnly Startup = "snapshot"      // copy, then end
+	LatestOffset Startup = "latest-offset" // follow from now on
+)
+
+// Sink is the sink block.
+type Sink struct {
+	Type string // paimon, values
+	Name string
+	// Catalog are the catalog.properties.*, without the prefix.
+	Catalog map[string]string
+	// Table are the table.properties.*, without the prefix: options of every
+	// table that is created.
+	Table map[string]string
+	// UserPrefix is commit.user-prefix.
+	UserPrefix string
+	// Partitions are the entries of partition.key: a table selector and columns.
+	Partitions []Partition
+	// Print is false for a values sink with print.enabled: false.
+	Print bool
+	Line  int
+}
+
+// Partition is one entry of partition.key.
+type Partition struct {
+	Table   string
+	Columns []string
+}
+
+// Route is one rule of the route block.
+type Route struct {
+	SourceTable   string
+	SinkTable     string
+	ReplaceSymbol string
+	Description   string
+	Line          int
+}
+
+// Settings is the pipeline block.
+type Settings struct {
+	Parallelism    int
+	CommitInterval time.Duration
+	SchemaChange   string // upper case: LENIENT, EVOLVE, …
+	FirstMatch     bool   // route-mode
+}

@@ -1,0 +1,229 @@
+// Package source is the interface between ingest and the databases it follows:
+// what tables there are, one consistent read of them with the position it
+// stands for, and the stream of transactions after a position.
+//
+// Invariants. A Position names a set of transactions. A snapshot's rows are the
+// effect of exactly the transactions of its position, or of more, which the
+// stream then delivers again (full row images by key: the result is the same).
+// A stream delivers every transaction that its start position does not include,
+// in commit order. Rows are decoded by the definition (Table) that was valid
+// where the snapshot was taken; a change of a definition stops the table, it is
+// never guessed.
+//
+// Implementations (ingest/source/mysql, ingest/source/generator) are wired by
+// cmd; this package imports none.
+//
+// Start reading at Source.
+package source
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/thermocline/thermocline/catalog"
+	"github.com/thermocline/thermocline/internal/memory"
+	"github.com/thermocline/thermocline/internal/vector"
+)
+
+// Factory makes a source from the options of a pipeline's source block. It
+// checks the options and connects to nothing.
+type Factory func(Config) (Source, error)
+
+// Config is what a Factory gets.
+type Config struct {
+	// Options are the keys of the source block without type, name, tables and
+	// tables.exclude; secrets are resolved.
+	Options []Option
+	// Pipeline is the pipeline's name.
+	Pipeline string
+	Budget   *memory.Budget
+	Log      *slog.Logger
+}
+
+// Option is one key of a block of the pipeline file.
+type Option struct {
+	Key, Value string
+	Line, Col  int // where the key stands, from 1
+}
+
+// Source is a database whose tables are followed. Methods but Close are called
+// by one goroutine at a time.
+//
+// Errors: of kind errs.SourceNotReady when the server must be set up
+// differently, errs.AccessDenied, errs.SourceGone when a position's log is no
+// longer there; of class errs.Unavailable when trying again later may help.
+type Source interface {
+	// Check connects and verifies that the server can be followed.
+	Check(ctx context.Context) error
+	// Identity names the server, so that a position is never used on another.
+	Identity(ctx context.Context) (string, error)
+	// Address is where the source is, for people.
+	Address() string
+	// Tables lists the tables that the account sees, without the server's own.
+	Tables(ctx context.Context) ([]ID, error)
+	// Describe returns the definitions of tables as they are now.
+	Describe(ctx context.Context, ids []ID) ([]*Table, error)
+	// ParsePosition reads what Position.String wrote.
+	ParsePosition(s string) (Position, error)
+	// Current returns the newest position of the server.
+	Current(ctx context.Context) (Position, error)
+	// Snapshot begins one consistent read of the tables. Definitions are those
+	// valid in the snapshot, not those passed in.
+	Snapshot(ctx context.Context, ids []ID) (Snapshot, error)
+	// Stream follows the transactions that from does not include. tables are
+	// the captured ones with the definitions valid at from.
+	Stream(ctx context.Context, from Position, tables []*Table) (Stream, error)
+	// Close releases connections. It may be called at any time.
+	Close() error
+}
+
+// Position is a set of transactions: everything up to a point of the source's
+// log. It is immutable.
+type Position interface {
+	// Includes reports whether the transaction belongs to it.
+	Includes(t Txn) bool
+	// Covers reports whether every transaction of o belongs to it.
+	Covers(o Position) bool
+	// String is the canonical JSON form, which ParsePosition reads.
+	String() string
+}
+
+// Txn identifies a transaction of the source. It is opaque to all but the
+// source that made it, and valid until the stream's next call of Next.
+type Txn interface{ String() string }
+
+// ID names a table of the source.
+type ID struct {
+	Database string `json:"database"`
+	Name     string `json:"name"`
+}
+
+// String returns "database.table".
+func (id ID) String() string { return id.Database + "." + id.Name }
+
+// Table is the definition of a source table, as it is mapped to the lake. It is
+// kept with the position as JSON, so that rows are always decoded by the
+// definition that was valid there.
+type Table struct {
+	ID         ID       `json:"id"`
+	Columns    []Column `json:"columns"`
+	PrimaryKey []string `json:"primaryKey"`
+	Comment    string   `json:"comment,omitempty"`
+	// Identity are the positions of the columns whose change makes an UPDATE a
+	// delete and an insert: the lake table's key, partition columns included.
+	// Ingest sets it; sources read it.
+	Identity []int `json:"identity,omitempty"`
+
+	// Rows and Bytes estimate the table's size, -1 when unknown.
+	Rows  int64 `json:"-"`
+	Bytes int64 `json:"-"`
+	// Unsupported says why the table cannot be followed; "" when it can.
+	Unsupported string `json:"-"`
+	// Warnings are for the plan.
+	Warnings []string `json:"-"`
+}
+
+// Column is a column of a source table.
+type Column struct {
+	Name string `json:"name"`
+	// Type is the lake's type.
+	Type catalog.Type `json:"type"`
+	// Declared is the source's type as the table option mysql.type.<id> keeps
+	// it (DESIGN D15), "" when Type says it all.
+	Declared string  `json:"declared,omitempty"`
+	Comment  string  `json:"comment,omitempty"`
+	Default  *string `json:"default,omitempty"` // a constant, nil for none
+	// Native is what else the source needs to decode the column.
+	Native json.RawMessage `json:"native,omitempty"`
+}
+
+// Column returns the position of the named column or -1.
+func (t *Table) Column(name string) int {
+	for i := range t.Columns {
+		if t.Columns[i].Name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// NewBatch makes an empty batch for rows of the table.
+func (t *Table) NewBatch(n int) *vector.Batch {
+	b := &vector.Batch{Seq: -1}
+	for i := range t.Columns {
+		b.Cols = append(b.Cols, t.Columns[i].Type.NewVec(n))
+	}
+	return b
+}
+
+// Snapshot is one consistent read of tables.
+type Snapshot interface {
+	// Position is what the rows stand for.
+	Position() Position
+	// Tables are the definitions, in the order of the ids asked for.
+	Tables() []*Table
+	// Read streams the rows of the i-th table. One reader is open at a time.
+	Read(ctx context.Context, i int) (Rows, error)
+	// Close ends the read.
+	Close() error
+}
+
+// Rows appends rows to batches. Its users call AppendTo until it returns io.EOF.
+type Rows interface {
+	// AppendTo decodes rows to b, which Table.NewBatch made, until b has max
+	// rows or about bytes bytes more, or the rows end: then it returns io.EOF.
+	// It sets b.Len, and b.Kinds where a row is not an insert.
+	AppendTo(b *vector.Batch, max int, bytes int64) error
+	// Invalid counts values so far that the lake's type cannot hold and that
+	// became NULL (zero dates).
+	Invalid() int64
+	Close() error
+}
+
+// EOF ends Rows.
+var EOF = io.EOF
+
+// EventKind says what an Event is.
+type EventKind uint8
+
+const (
+	// RowsEvent has changed rows of one table. Several may make a transaction.
+	RowsEvent EventKind = iota + 1
+	// CommitEvent ends a transaction, also one without captured rows.
+	CommitEvent
+	// StopEvent says that a table can no longer be followed, from before this
+	// transaction on. It comes before any row of the transaction.
+	StopEvent
+	// HeartbeatEvent says that the source lives and has nothing more to send.
+	HeartbeatEvent
+	// NoticeEvent is something for the log: Reason.
+	NoticeEvent
+)
+
+// Event is one step of a stream. It is valid until the next call of Next.
+type Event struct {
+	Kind  EventKind
+	Table int // RowsEvent, StopEvent: position in the tables given to Stream
+	// Txn is the transaction that the event belongs to; nil for heartbeats.
+	Txn Txn
+	// Rows of a RowsEvent; who does not want them leaves them undecoded.
+	Rows Rows
+	// Reason of a StopEvent or NoticeEvent, one line.
+	Reason string
+	// Time of the source's commit, zero when unknown.
+	Time time.Time
+}
+
+// Stream delivers transactions in commit order. It belongs to one goroutine.
+type Stream interface {
+	// Next waits for the next event. When ctx ends it returns ctx's error and
+	// may be called again. After any other error the stream is over; rows of a
+	// transaction without its CommitEvent must be thrown away.
+	Next(ctx context.Context) (*Event, error)
+	// Position is where the stream is: everything up to the last CommitEvent.
+	Position() Position
+	Close() error
+}
