@@ -42,16 +42,18 @@ func (p *Paths) Root() string { return p.root }
 func (p *Paths) Partitioner() *Partitioner { return p.part }
 
 // SchemaDir and the like return directories, Schema and the like files.
-func (p *Paths) SchemaDir() string      { return p.meta + "/schema" }
-func (p *Paths) SnapshotDir() string    { return p.meta + "/snapshot" }
-func (p *Paths) TagDir() string         { return p.meta + "/tag" }
-func (p *Paths) ConsumerDir() string    { return p.meta + "/consumer" }
-func (p *Paths) BranchDir() string      { return p.root + "/branch" }
-func (p *Paths) ManifestDir() string    { return p.root + "/manifest" }
-func (p *Paths) IndexDir() string       { return p.root + "/index" }
-func (p *Paths) StatisticsDir() string  { return p.root + "/statistics" }
-func (p *Paths) ChangelogDir() string   { return p.meta + "/changelog" }
-func (p *Paths) Schema(id int64) string { return p.SchemaDir() + "/schema-" + strconv.FormatInt(id, 10) }
+func (p *Paths) SchemaDir() string     { return p.meta + "/schema" }
+func (p *Paths) SnapshotDir() string   { return p.meta + "/snapshot" }
+func (p *Paths) TagDir() string        { return p.meta + "/tag" }
+func (p *Paths) ConsumerDir() string   { return p.meta + "/consumer" }
+func (p *Paths) BranchDir() string     { return p.root + "/branch" }
+func (p *Paths) ManifestDir() string   { return p.root + "/manifest" }
+func (p *Paths) IndexDir() string      { return p.root + "/index" }
+func (p *Paths) StatisticsDir() string { return p.root + "/statistics" }
+func (p *Paths) ChangelogDir() string  { return p.meta + "/changelog" }
+func (p *Paths) Schema(id int64) string {
+	return p.SchemaDir() + "/schema-" + strconv.FormatInt(id, 10)
+}
 func (p *Paths) Snapshot(id int64) string {
 	return p.SnapshotDir() + "/snapshot-" + strconv.FormatInt(id, 10)
 }
