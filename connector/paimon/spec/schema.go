@@ -94,6 +94,9 @@ func checkSchema(s *catalog.Schema) error {
 		if names[f.Name] || ids[f.ID] || f.ID < 0 {
 			return errs.Corruptf("read schema %d: column %q (id %d) is there twice, or its id is negative", s.ID, f.Name, f.ID)
 		}
+		if !complete(f.Type) {
+			return errs.Corruptf("read schema %d: column %q has no type", s.ID, f.Name)
+		}
 		names[f.Name], ids[f.ID] = true, true
 	}
 	for _, list := range [][]string{s.PartitionKeys, s.PrimaryKeys} {
@@ -108,6 +111,25 @@ func checkSchema(s *catalog.Schema) error {
 		}
 	}
 	return nil
+}
+
+// complete reports whether a type and all types in it are there.
+func complete(t catalog.Type) bool {
+	switch t.Kind {
+	case catalog.InvalidType:
+		return false
+	case catalog.Array, catalog.Multiset:
+		return complete(*t.Elem)
+	case catalog.Map:
+		return complete(*t.Key) && complete(*t.Elem)
+	case catalog.Row:
+		for _, f := range t.Fields {
+			if !complete(f.Type) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // AssignFieldIDs numbers fields, nested ones included, in depth-first order from
