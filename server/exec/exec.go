@@ -16,14 +16,9 @@
 package exec
 
 import (
-	"context"
-
-	"github.com/thermocline/thermocline/connector"
-	"github.com/thermocline/thermocline/internal/errs"
 	"github.com/thermocline/thermocline/internal/memory"
 	"github.com/thermocline/thermocline/scan"
 	"github.com/thermocline/thermocline/scan/expr"
-	"github.com/thermocline/thermocline/server/plan"
 )
 
 // Env is what a plan runs in.
@@ -34,16 +29,4 @@ type Env struct {
 	Options scan.Options
 	// Budget is the budget of all queries; the query takes a child of it.
 	Budget *memory.Budget
-}
-
-// Run starts a query. The reader's batches have the columns of q.Columns. It
-// must be closed; the query's memory is given back then.
-func Run(ctx context.Context, q *plan.Query, env Env) (connector.BatchReader, error) {
-	return nil, errs.Unsupportedf(-1, "queries")
-}
-
-// Insert runs an INSERT and returns the number of rows. The rows become visible
-// together, or not at all.
-func Insert(ctx context.Context, ins *plan.Insert, env Env) (uint64, error) {
-	return 0, errs.Unsupportedf(-1, "INSERT")
 }

@@ -1,0 +1,243 @@
+package exec
+
+import (
+	"context"
+
+	"github.com/thermocline/thermocline/internal/errs"
+	"github.com/thermocline/thermocline/internal/vector"
+	"github.com/thermocline/thermocline/scan/expr"
+	"github.com/thermocline/thermocline/server/plan"
+)
+
+// aggregate compiles a grouping: every range is aggregated by itself, the
+// results are merged in the order of the ranges.
+func (c compiler) aggregate(n *plan.Aggregate) (pipe, layout, error) {
+	in, l, err := c.node(n.In)
+	if err != nil {
+		return pipe{}, nil, err
+	}
+	keys := make([]expr.Expr, len(n.Keys))
+	for i, k := range n.Keys {
+		if keys[i], err = c.bind(k.Expr, l); err != nil {
+			return pipe{}, nil, err
+		}
+	}
+	args := make([][]expr.Expr, len(n.Aggs))
+	calls := make([]expr.Aggregate, len(n.Aggs))
+	for i, a := range n.Aggs {
+		calls[i] = a.Call
+		if args[i], err = c.bindAll(a.Args, l); err != nil {
+			return pipe{}, nil, err
+		}
+	}
+	return c.grouped(in, keys, calls, args), layout(n.Output()), nil
+}
+
+// grouped is the pipe of the keys' distinct values and the aggregates' results.
+// Without keys it gives one row; without aggregates it is DISTINCT.
+func (c compiler) grouped(in pipe, keys []expr.Expr, calls []expr.Aggregate, args [][]expr.Expr) pipe {
+	x := c.x
+	g := &grouping{x: x, keys: keys, calls: calls, args: args}
+	for _, k := range keys {
+		g.types = append(g.types, k.Type())
+	}
+	return pipe{start: func(ctx context.Context) ([]phase, error) {
+		phases, err := in.start(ctx)
+		if err != nil {
+			return nil, err
+		}
+		var all *groups
+		err = each(ctx, x, phases, g.run, func(part *groups) error {
+			if all == nil {
+				all = part
+				return nil
+			}
+			return all.merge(part)
+		})
+		if err != nil {
+			return nil, err
+		}
+		if all == nil {
+			all = g.empty()
+		}
+		if len(keys) == 0 {
+			for _, s := range all.states {
+				s.Grow(1)
+			}
+		}
+		return all.phases(), nil
+	}}
+}
+
+// grouping is what all workers of an aggregation share.
+type grouping struct {
+	x     *query
+	keys  []expr.Expr
+	types []expr.Type
+	calls []expr.Aggregate
+	args  [][]expr.Expr
+}
+
+// groups are the groups of some rows and their accumulators.
+type groups struct {
+	g      *grouping
+	table  *groupTable
+	states []expr.State
+	acct   account
+}
+
+func (g *grouping) empty() *groups {
+	s := &groups{g: g, table: newGroupTable(g.types), acct: g.x.account()}
+	for _, c := range g.calls {
+		s.states = append(s.states, c.NewState(g.x.env.Expr))
+	}
+	return s
+}
+
+// run aggregates the rows of one range.
+func (g *grouping) run(ctx context.Context, op operator) (*groups, error) {
+	s := g.empty()
+	var (
+		ids  []uint32
+		keys = make([]*vector.Vec, len(g.keys))
+		seen = map[string]*vector.Vec{} // arguments computed for this batch
+		args []*vector.Vec
+	)
+	for {
+		b, err := op.Next(ctx)
+		if err != nil {
+			s.acct.free()
+			return nil, err
+		}
+		if b == nil {
+			return s, nil
+		}
+		n := b.Rows()
+		if n == 0 {
+			continue
+		}
+		var groups []uint32
+		if len(g.keys) > 0 {
+			for i, k := range g.keys {
+				if keys[i], err = k.Eval(g.x.env.Expr, b); err != nil {
+					return nil, err
+				}
+			}
+			if cap(ids) < n {
+				ids = make([]uint32, n)
+			}
+			groups = ids[:n]
+			if err := s.table.find(keys, b.Sel, n, groups); err != nil {
+				return nil, err
+			}
+		}
+		clear(seen)
+		for i, st := range s.states {
+			if len(g.keys) > 0 {
+				st.Grow(s.table.size())
+			} else {
+				st.Grow(1)
+			}
+			args = args[:0]
+			for _, a := range g.args[i] {
+				key := a.Key()
+				v := seen[key]
+				if v == nil || a.Traits()&expr.Volatile != 0 {
+					if v, err = a.Eval(g.x.env.Expr, b); err != nil {
+						return nil, err
+					}
+					seen[key] = v
+				}
+				args = append(args, v)
+			}
+			if err := st.Update(groups, args, b.Sel, n); err != nil {
+				return nil, err
+			}
+		}
+		if err := s.acct.hold(s.bytes()); err != nil {
+			return nil, errs.New(errs.ClassOf(err), errs.KindOf(err), "group rows: %w", err)
+		}
+	}
+}
+
+func (s *groups) bytes() int64 {
+	n := s.table.bytes()
+	for _, st := range s.states {
+		n += st.Bytes()
+	}
+	return n
+}
+
+// merge adds the groups of a later range.
+func (s *groups) merge(o *groups) error {
+	defer o.acct.free()
+	var to []uint32
+	if n := o.table.size(); len(s.g.keys) > 0 {
+		if n == 0 {
+			return nil
+		}
+		to = make([]uint32, n)
+		if err := s.table.find(o.table.keys.cols, nil, n, to); err != nil {
+			return err
+		}
+	}
+	for i, st := range s.states {
+		if len(s.g.keys) > 0 {
+			st.Grow(s.table.size())
+		} else {
+			st.Grow(1)
+			o.states[i].Grow(1)
+		}
+		if err := st.Merge(o.states[i], to); err != nil {
+			return err
+		}
+	}
+	return s.acct.hold(s.bytes())
+}
+
+// phases gives the groups in the order in which they first appeared. It is one
+// range, since a State belongs to one goroutine.
+func (s *groups) phases() []phase {
+	n := s.table.size()
+	if len(s.g.keys) == 0 {
+		n = 1
+	}
+	return []phase{{ranges: 1, rows: int64(n), open: func(context.Context, int) (operator, error) {
+		return &emit{s: s, end: n}, nil
+	}}}
+}
+
+// emit gives the groups at to end.
+type emit struct {
+	s       *groups
+	at, end int
+	idx     []int32
+}
+
+// Next implements operator.
+func (e *emit) Next(ctx context.Context) (*vector.Batch, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if e.at >= e.end {
+		return nil, nil
+	}
+	to := min(e.end, e.at+e.s.g.x.batchRows())
+	out := &vector.Batch{Len: to - e.at, Seq: -1}
+	e.idx = sequence(e.idx, e.at, to)
+	for i := range e.s.g.keys {
+		out.Cols = append(out.Cols, take(e.s.table.keys.cols[i], e.idx))
+	}
+	for _, st := range e.s.states {
+		v, err := st.Result(e.at, to)
+		if err != nil {
+			return nil, err
+		}
+		out.Cols = append(out.Cols, v)
+	}
+	e.at = to
+	return out, nil
+}
+
+// Close implements operator.
+func (e *emit) Close() error { e.at = e.end; return nil }

@@ -1,0 +1,181 @@
+package exec
+
+import (
+	"context"
+
+	"github.com/thermocline/thermocline/connector"
+	"github.com/thermocline/thermocline/internal/errs"
+	"github.com/thermocline/thermocline/internal/vector"
+	"github.com/thermocline/thermocline/scan"
+	"github.com/thermocline/thermocline/scan/expr"
+	"github.com/thermocline/thermocline/server/plan"
+)
+
+// layout says which column is where in a pipeline's batches.
+type layout []plan.ColID
+
+// at returns the position of a column, -1 when it is not there.
+func (l layout) at(id plan.ColID) int {
+	for i, c := range l {
+		if c == id {
+			return i
+		}
+	}
+	return -1
+}
+
+// compiler turns nodes into pipes.
+type compiler struct{ x *query }
+
+// bind replaces column ids by positions and subqueries by what they gave.
+func (c compiler) bind(e expr.Expr, l layout) (expr.Expr, error) {
+	var missing error
+	e = expr.Transform(e, func(e expr.Expr) expr.Expr {
+		if s, ok := e.(*plan.SubqueryExpr); ok {
+			return expr.Literal(c.x.values[s.Index])
+		}
+		return e
+	})
+	e = expr.Remap(e, func(id int) int {
+		p := l.at(id)
+		if p < 0 {
+			missing = errs.Internalf("run query: column %d (%s) is not below the operator that needs it", id, c.x.plan.Cols[id].Name)
+			return 0
+		}
+		return p
+	})
+	return e, missing
+}
+
+func (c compiler) bindAll(es []expr.Expr, l layout) ([]expr.Expr, error) {
+	out := make([]expr.Expr, len(es))
+	for i, e := range es {
+		b, err := c.bind(e, l)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = b
+	}
+	return out, nil
+}
+
+func (c compiler) node(n plan.Node) (pipe, layout, error) {
+	switch n := n.(type) {
+	case *plan.Scan:
+		return c.scan(n)
+	case *plan.Values:
+		return c.values(n)
+	case *plan.CountRows:
+		v := vector.New(vector.I64, 1)
+		v.AppendI64(n.Rows)
+		return source(func(context.Context) (operator, error) {
+			return &once{b: &vector.Batch{Len: 1, Seq: -1, Cols: []*vector.Vec{v}}}, nil
+		}), layout(n.Output()), nil
+	case *plan.Filter:
+		in, l, err := c.node(n.In)
+		if err != nil {
+			return pipe{}, nil, err
+		}
+		conds, err := c.bindAll(n.Conds, l)
+		if err != nil {
+			return pipe{}, nil, err
+		}
+		return in.stage(func(op operator) operator { return &filter{x: c.x, in: op, conds: conds} }), l, nil
+	case *plan.Project:
+		in, l, err := c.node(n.In)
+		if err != nil {
+			return pipe{}, nil, err
+		}
+		es := make([]expr.Expr, len(n.Items))
+		for i, it := range n.Items {
+			if es[i], err = c.bind(it.Expr, l); err != nil {
+				return pipe{}, nil, err
+			}
+		}
+		return in.stage(func(op operator) operator { return &project{x: c.x, in: op, items: es} }), layout(n.Output()), nil
+	case *plan.Aggregate:
+		return c.aggregate(n)
+	case *plan.Distinct:
+		in, l, err := c.node(n.In)
+		if err != nil {
+			return pipe{}, nil, err
+		}
+		keys := make([]expr.Expr, len(l))
+		types := make([]expr.Type, len(l))
+		for i, id := range l {
+			types[i] = c.x.typeOf(id)
+			keys[i] = expr.Column(i, types[i], "")
+		}
+		return c.grouped(in, keys, nil, nil), l, nil
+	case *plan.Join:
+		return c.join(n)
+	case *plan.Sort:
+		return c.sort(n.In, n.Keys, -1, 0)
+	case *plan.TopN:
+		return c.sort(n.In, n.Keys, n.Count, n.Offset)
+	case *plan.Limit:
+		in, l, err := c.node(n.In)
+		if err != nil {
+			return pipe{}, nil, err
+		}
+		return c.limit(in, n.Count, n.Offset), l, nil
+	case *plan.SetOp:
+		return c.setOp(n)
+	}
+	return pipe{}, nil, errs.Internalf("run query: no operator for %T", n)
+}
+
+// scan compiles a table scan: reading, conversion to SQL's form, conditions.
+func (c compiler) scan(n *plan.Scan) (pipe, layout, error) {
+	var out layout
+	var cols []int
+	loads := make([]expr.Expr, len(n.Cols))
+	for i, col := range n.Cols {
+		out = append(out, col.ID)
+		cols = append(cols, col.Pos)
+		loads[i] = expr.Remap(col.Load, func(int) int { return i })
+	}
+	conds, err := c.bindAll(n.Conds, out)
+	if err != nil {
+		return pipe{}, nil, err
+	}
+	x := c.x
+	p := pipe{start: func(ctx context.Context) ([]phase, error) {
+		schema := n.Use.Snapshot.Schema()
+		stored := func(pos int) (expr.PushColumn, bool) {
+			if pos < 0 || pos >= len(n.Cols) {
+				return expr.PushColumn{}, false
+			}
+			at := n.Cols[pos].Pos
+			f := schema.Fields[at]
+			return expr.PushColumn{Pos: at, Field: f, MySQLType: schema.MySQLType(f)}, true
+		}
+		var push *connector.Predicate
+		for _, e := range conds {
+			push = connector.AndOf(push, expr.ToPredicate(x.env.Expr, e, stored))
+		}
+		src, err := scan.Open(ctx, n.Use.Snapshot, scan.Request{Columns: cols, Filter: push, Options: x.env.Options, Budget: x.budget})
+		if err != nil {
+			return nil, err
+		}
+		return []phase{{ranges: src.Ranges(), rows: src.Rows(), open: func(_ context.Context, i int) (operator, error) {
+			return newScanner(x, src.Reader(i), loads, conds), nil
+		}}}, nil
+	}}
+	return p, out, nil
+}
+
+func (c compiler) values(n *plan.Values) (pipe, layout, error) {
+	rows := make([][]expr.Expr, len(n.Rows))
+	for i, r := range n.Rows {
+		var err error
+		if rows[i], err = c.bindAll(r, nil); err != nil {
+			return pipe{}, nil, err
+		}
+	}
+	types := make([]expr.Type, len(n.Cols))
+	for i, id := range n.Cols {
+		types[i] = c.x.typeOf(id)
+	}
+	return source(func(context.Context) (operator, error) { return &values{x: c.x, types: types, rows: rows}, nil }), layout(n.Cols), nil
+}

@@ -1,0 +1,178 @@
+package exec
+
+import (
+	"math/rand/v2"
+
+	"github.com/thermocline/thermocline/internal/errs"
+	"github.com/thermocline/thermocline/internal/vector"
+	"github.com/thermocline/thermocline/scan/expr"
+)
+
+// seed keeps who can choose keys from choosing collisions.
+var seed = rand.Uint64()
+
+// groupTable numbers the distinct keys that it is shown, from 0 in the order in
+// which they first appear. NULLs are equal to each other; strings are compared
+// by their collation, and the value met first is the one kept.
+//
+// It is an open-addressing table of 32 hash bits and the group's number; keys
+// and whole hashes are in columns beside it (reference: DuckDB's and
+// DataFusion's grouped aggregation).
+type groupTable struct {
+	types  []expr.Type
+	eq     []equalFunc
+	keys   rowStore
+	hashes []uint64 // one a group
+	slots  []uint64 // hash's high half << 32 | group + 1; 0 is free
+	hash   []uint64 // of the batch at hand
+}
+
+// equalFunc compares row i of a with row j of b.
+type equalFunc func(a *vector.Vec, i int, b *vector.Vec, j int) bool
+
+// maxGroups keeps group numbers within a slot's half.
+const maxGroups = 1<<31 - 2
+
+func newGroupTable(types []expr.Type) *groupTable {
+	t := &groupTable{types: types, slots: make([]uint64, 1024)}
+	for _, typ := range types {
+		t.eq = append(t.eq, equalOf(typ))
+	}
+	return t
+}
+
+// equalOf returns the comparison of two values of a type.
+func equalOf(t expr.Type) equalFunc {
+	if !expr.Binary(t) {
+		cmp := expr.Comparer(t)
+		return func(a *vector.Vec, i int, b *vector.Vec, j int) bool { return cmp(a, i, b, j) == 0 }
+	}
+	switch t.Physical() {
+	case vector.I32:
+		return payloadEqual(func(v *vector.Vec, i int) int32 { return v.I32s[i] })
+	case vector.I64:
+		return payloadEqual(func(v *vector.Vec, i int) int64 { return v.I64s[i] })
+	case vector.I8:
+		return payloadEqual(func(v *vector.Vec, i int) int8 { return v.I8s[i] })
+	}
+	return func(a *vector.Vec, i int, b *vector.Vec, j int) bool { return vector.Compare(a, i, b, j) == 0 }
+}
+
+func payloadEqual[T comparable](value func(*vector.Vec, int) T) equalFunc {
+	return func(a *vector.Vec, i int, b *vector.Vec, j int) bool {
+		an, bn := a.IsNull(i), b.IsNull(j)
+		if an || bn {
+			return an && bn
+		}
+		return value(a.Values(), a.At(i)) == value(b.Values(), b.At(j))
+	}
+}
+
+// size returns the number of groups.
+func (t *groupTable) size() int { return len(t.hashes) }
+
+// bytes is the memory held.
+func (t *groupTable) bytes() int64 {
+	return t.keys.bytes() + int64(cap(t.hashes)+cap(t.slots)+cap(t.hash))*8
+}
+
+// hashRows returns the hashes of n rows of key columns, the k-th being row
+// sel[k].
+func hashRows(types []expr.Type, cols []*vector.Vec, sel []uint16, n int, buf []uint64) []uint64 {
+	if cap(buf) < n {
+		buf = make([]uint64, n)
+	}
+	buf = buf[:n]
+	for i := range buf {
+		buf[i] = seed
+	}
+	for c, v := range cols {
+		expr.Hash(types[c], v, sel, buf)
+	}
+	for i, h := range buf {
+		// A last mix, so that all bits are good whatever the columns' hash does.
+		h ^= h >> 32
+		h *= 0x9E3779B97F4A7C15
+		h ^= h >> 29
+		buf[i] = h
+	}
+	return buf
+}
+
+// find puts the group of each of n rows into out, and makes new groups.
+func (t *groupTable) find(cols []*vector.Vec, sel []uint16, n int, out []uint32) error {
+	t.hash = hashRows(t.types, cols, sel, n, t.hash)
+	if len(t.keys.cols) == 0 {
+		t.keys.add(cols, nil, 0)
+	}
+	for k := range n {
+		row := k
+		if sel != nil {
+			row = int(sel[k])
+		}
+		h := t.hash[k]
+		if k > 0 && h == t.hash[k-1] && t.same(out[k-1], cols, row) {
+			out[k] = out[k-1] // runs of equal keys are common
+			continue
+		}
+		mask := uint64(len(t.slots) - 1)
+		tag := h &^ 0xffffffff
+		at := h & mask
+		for {
+			s := t.slots[at]
+			if s == 0 {
+				if t.size() >= maxGroups {
+					return errs.New(errs.Resource, errs.MemoryLimit, "group rows: there are more than %d groups", maxGroups)
+				}
+				g := uint32(t.size())
+				t.slots[at] = tag | uint64(g+1)
+				t.hashes = append(t.hashes, h)
+				for c, v := range cols {
+					kc := t.keys.cols[c]
+					kc.AppendFrom(v, row)
+					if kc.Kind == vector.Str && !v.IsNull(row) {
+						if l := kc.Views[kc.Len-1].Len(); l > 12 {
+							t.keys.strings += int64(l)
+						}
+					}
+				}
+				t.keys.n++
+				out[k] = g
+				if 2*t.size() > len(t.slots) {
+					t.rehash()
+				}
+				break
+			}
+			if s&^0xffffffff == tag {
+				if g := uint32(s) - 1; t.same(g, cols, row) {
+					out[k] = g
+					break
+				}
+			}
+			at = (at + 1) & mask
+		}
+	}
+	return nil
+}
+
+// same reports whether a row has the key of group g.
+func (t *groupTable) same(g uint32, cols []*vector.Vec, row int) bool {
+	for c, v := range cols {
+		if !t.eq[c](t.keys.cols[c], int(g), v, row) {
+			return false
+		}
+	}
+	return true
+}
+
+func (t *groupTable) rehash() {
+	t.slots = make([]uint64, 2*len(t.slots))
+	mask := uint64(len(t.slots) - 1)
+	for g, h := range t.hashes {
+		at := h & mask
+		for t.slots[at] != 0 {
+			at = (at + 1) & mask
+		}
+		t.slots[at] = h&^0xffffffff | uint64(g+1)
+	}
+}

@@ -1,0 +1,256 @@
+package exec
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/thermocline/thermocline/internal/errs"
+	"github.com/thermocline/thermocline/internal/vector"
+	"github.com/thermocline/thermocline/scan/expr"
+	"github.com/thermocline/thermocline/server/plan"
+)
+
+// join compiles a join: the right side is read into memory (with a hash table
+// over its keys, if there are any), then the left side's pipeline goes past it.
+func (c compiler) join(n *plan.Join) (pipe, layout, error) {
+	left, ll, err := c.node(n.Left)
+	if err != nil {
+		return pipe{}, nil, err
+	}
+	right, rl, err := c.node(n.Right)
+	if err != nil {
+		return pipe{}, nil, err
+	}
+	j := &joining{x: c.x, kind: n.Kind, nullAware: n.NullAware, leftCols: len(ll), rightCols: len(rl)}
+	both := append(append(layout{}, ll...), rl...)
+	for _, k := range n.Keys {
+		l, err := c.bind(k.L, ll)
+		if err != nil {
+			return pipe{}, nil, err
+		}
+		r, err := c.bind(k.R, rl)
+		if err != nil {
+			return pipe{}, nil, err
+		}
+		j.leftKeys, j.rightKeys = append(j.leftKeys, l), append(j.rightKeys, r)
+		j.nullSafe = append(j.nullSafe, k.NullSafe)
+		j.types = append(j.types, l.Type())
+		j.eq = append(j.eq, equalOf(l.Type()))
+	}
+	if j.conds, err = c.bindAll(n.Conds, both); err != nil {
+		return pipe{}, nil, err
+	}
+	if j.marks, err = c.bindAll(n.MarkConds, both); err != nil {
+		return pipe{}, nil, err
+	}
+	for _, id := range rl {
+		t := c.x.typeOf(id)
+		j.rightTypes = append(j.rightTypes, t)
+	}
+	for _, id := range ll {
+		t := c.x.typeOf(id)
+		j.leftTypes = append(j.leftTypes, t)
+		if t.Class == expr.Nested && (n.Kind == plan.Right || n.Kind == plan.Full) {
+			return pipe{}, nil, errs.Unsupportedf(-1, "nested columns on the optional side of a RIGHT or FULL JOIN")
+		}
+	}
+	j.need(append(append([]expr.Expr{}, j.conds...), j.marks...))
+	p := pipe{start: func(ctx context.Context) ([]phase, error) {
+		rp, err := right.start(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if err := j.build(ctx, rp); err != nil {
+			return nil, err
+		}
+		lp, err := left.start(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if j.rows.n == 0 && (j.kind == plan.Inner || j.kind == plan.Semi || j.kind == plan.Right) {
+			return nil, nil
+		}
+		out := stacked(lp, func(op operator) operator { return newProbe(j, op) })
+		for i := range out {
+			out[i].rows = -1
+			if lp[i].rows >= 0 && j.rows.n <= smallRows {
+				out[i].rows = lp[i].rows
+			}
+		}
+		if j.kind == plan.Right || j.kind == plan.Full {
+			j.matched = make([]atomic.Uint64, (j.rows.n+63)/64)
+			out = append(out, phase{ranges: 1, rows: int64(j.rows.n), open: func(context.Context, int) (operator, error) {
+				return &unmatched{j: j}, nil
+			}})
+		}
+		return out, nil
+	}}
+	return p, layout(n.Output()), nil
+}
+
+// joining is the join that all workers share: its build side is immutable once
+// built, but for the bits of rows that found a match.
+type joining struct {
+	x         *query
+	kind      plan.JoinKind
+	nullAware bool
+
+	leftKeys, rightKeys   []expr.Expr
+	nullSafe              []bool
+	types                 []expr.Type
+	eq                    []equalFunc
+	conds, marks          []expr.Expr
+	leftCols, rightCols   int
+	leftTypes, rightTypes []expr.Type
+	condCols              []int // columns of both sides that conds and marks read
+
+	rows    rowStore
+	keys    rowStore // the build rows' keys
+	hashes  []uint64
+	head    []int32 // by hash: first build row, -1 when none
+	next    []int32 // next row of the same slot
+	hasNull bool    // some key is NULL
+	matched []atomic.Uint64
+	acct    account
+}
+
+func (j *joining) need(es []expr.Expr) {
+	seen := map[int]bool{}
+	for _, e := range es {
+		for _, c := range expr.ColumnsOf(e) {
+			if !seen[c] {
+				seen[c] = true
+				j.condCols = append(j.condCols, c)
+			}
+		}
+	}
+}
+
+// built is what one range of the build side gave.
+type built struct {
+	rows, keys rowStore
+	acct       account
+}
+
+// build reads the right side and makes the hash table.
+func (j *joining) build(ctx context.Context, phases []phase) error {
+	j.acct = j.x.account()
+	err := each(ctx, j.x, phases, func(ctx context.Context, op operator) (*built, error) {
+		b := &built{acct: j.x.account()}
+		keys := make([]*vector.Vec, len(j.rightKeys))
+		for {
+			in, err := op.Next(ctx)
+			if err != nil || in == nil {
+				return b, err
+			}
+			n := in.Rows()
+			for i, k := range j.rightKeys {
+				if keys[i], err = k.Eval(j.x.env.Expr, in); err != nil {
+					return nil, err
+				}
+			}
+			b.keys.add(keys, in.Sel, n)
+			b.rows.add(in.Cols, in.Sel, n)
+			if err := b.acct.hold(b.rows.bytes() + b.keys.bytes()); err != nil {
+				return nil, errs.New(errs.ClassOf(err), errs.KindOf(err), "join: %w", err)
+			}
+		}
+	}, func(b *built) error {
+		defer b.acct.free()
+		j.keys.merge(&b.keys)
+		j.rows.merge(&b.rows)
+		if j.rows.n > 1<<31-2 {
+			return errs.New(errs.Resource, errs.MemoryLimit, "join: the smaller side has more than %d rows", 1<<31-2)
+		}
+		return j.acct.hold(j.rows.bytes() + j.keys.bytes())
+	})
+	if err != nil {
+		return err
+	}
+	n := j.rows.n
+	if n > 0 && len(j.rows.cols) == 0 && j.rightCols > 0 {
+		return errs.Internalf("run query: a build side lost its columns")
+	}
+	if len(j.rightKeys) == 0 || n == 0 {
+		return nil
+	}
+	slots := 16
+	for slots < 2*n {
+		slots *= 2
+	}
+	if err := j.acct.hold(j.rows.bytes() + j.keys.bytes() + int64(n)*12 + int64(slots)*4); err != nil {
+		return err
+	}
+	j.hashes = hashRows(j.types, j.keys.cols, nil, n, nil)
+	j.head = make([]int32, slots)
+	for i := range j.head {
+		j.head[i] = -1
+	}
+	j.next = make([]int32, n)
+	mask := uint64(slots - 1)
+	// Backwards, so that a chain lists rows in the order in which they came.
+	for i := n - 1; i >= 0; i-- {
+		if j.nullKey(j.keys.cols, i) {
+			j.hasNull = true
+			continue
+		}
+		at := j.hashes[i] & mask
+		j.next[i] = j.head[at]
+		j.head[at] = int32(i)
+	}
+	return nil
+}
+
+// nullKey reports whether a row cannot match because a key is NULL.
+func (j *joining) nullKey(keys []*vector.Vec, row int) bool {
+	for i, v := range keys {
+		if !j.nullSafe[i] && v.IsNull(row) {
+			return true
+		}
+	}
+	return false
+}
+
+// mark sets the bit of a build row.
+func (j *joining) mark(row int32) {
+	w, bit := &j.matched[row>>6], uint64(1)<<(row&63)
+	if w.Load()&bit == 0 {
+		w.Or(bit)
+	}
+}
+
+// unmatched gives the build rows without a match, with NULLs for the left side.
+type unmatched struct {
+	j   *joining
+	at  int
+	idx []int32
+}
+
+// Next implements operator.
+func (u *unmatched) Next(ctx context.Context) (*vector.Batch, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	j := u.j
+	u.idx = u.idx[:0]
+	for ; u.at < j.rows.n && len(u.idx) < j.x.batchRows(); u.at++ {
+		if j.matched[u.at>>6].Load()&(1<<(u.at&63)) == 0 {
+			u.idx = append(u.idx, int32(u.at))
+		}
+	}
+	n := len(u.idx)
+	if n == 0 {
+		return nil, nil
+	}
+	out := &vector.Batch{Len: n, Seq: -1}
+	for _, t := range j.leftTypes {
+		out.Cols = append(out.Cols, vector.NewNull(t.Physical(), n))
+	}
+	for _, c := range j.rows.cols {
+		out.Cols = append(out.Cols, take(c, u.idx))
+	}
+	return out, nil
+}
+
+// Close implements operator.
+func (u *unmatched) Close() error { u.at = u.j.rows.n; return nil }

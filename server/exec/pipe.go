@@ -1,0 +1,416 @@
+package exec
+
+import (
+	"context"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+
+	"github.com/thermocline/thermocline/internal/errs"
+	"github.com/thermocline/thermocline/internal/vector"
+)
+
+// operator gives batches, as connector.BatchReader: nil, nil is the end, a batch
+// is valid until the next call, Close may be called more than once. An operator
+// belongs to one goroutine and closes those below it.
+type operator interface {
+	Next(ctx context.Context) (*vector.Batch, error)
+	Close() error
+}
+
+// phase is a set of ranges that can be run independently, and in parallel. Its
+// rows are those of range 0, then those of range 1 and so on.
+type phase struct {
+	ranges int
+	rows   int64 // estimate, -1 when unknown
+	open   func(ctx context.Context, i int) (operator, error)
+}
+
+// pipe is a pipeline that has not started: start does what must come before
+// (planning the scan, building hash tables) and returns the phases, which run
+// one after the other. It is started at most once.
+type pipe struct {
+	start func(ctx context.Context) ([]phase, error)
+}
+
+// stage puts an operator on top of every range.
+func (p pipe) stage(make func(operator) operator) pipe {
+	return pipe{start: func(ctx context.Context) ([]phase, error) {
+		in, err := p.start(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return stacked(in, make), nil
+	}}
+}
+
+func stacked(in []phase, make func(operator) operator) []phase {
+	out := append([]phase(nil), in...)
+	for i := range out {
+		open := out[i].open
+		out[i].open = func(ctx context.Context, r int) (operator, error) {
+			op, err := open(ctx, r)
+			if err != nil {
+				return nil, err
+			}
+			return make(op), nil
+		}
+	}
+	return out
+}
+
+// source is a pipe of one range, opened lazily.
+func source(open func(ctx context.Context) (operator, error)) pipe {
+	return pipe{start: func(context.Context) ([]phase, error) {
+		return []phase{{ranges: 1, rows: -1, open: func(ctx context.Context, _ int) (operator, error) { return open(ctx) }}}, nil
+	}}
+}
+
+// smallRows is the number of rows below which handing work to other goroutines
+// costs more than it gains, unless the number of threads was set.
+const smallRows = 20000
+
+// workersFor returns how many workers shall run a phase.
+func (x *query) workersFor(p phase) int {
+	w := min(x.env.Options.Workers(), p.ranges)
+	if x.env.Options.Threads == 0 && p.rows >= 0 && p.rows < smallRows {
+		return 1
+	}
+	return max(w, 1)
+}
+
+// guard turns a panic of f into an internal error.
+func guard(f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			slog.Error("a query operator panicked", "panic", p, "stack", string(debug.Stack()))
+			err = errs.Internalf("run query: %v", p)
+		}
+	}()
+	return f()
+}
+
+// each runs fn on every range of every phase and hands the results to deliver in
+// the order of the ranges. deliver runs on the caller's goroutine. All workers
+// have ended when it returns.
+func each[T any](ctx context.Context, x *query, phases []phase, fn func(ctx context.Context, op operator) (T, error), deliver func(T) error) error {
+	for _, p := range phases {
+		run := func(ctx context.Context, i int) (out T, err error) {
+			err = guard(func() error {
+				op, err := p.open(ctx, i)
+				if err != nil {
+					return err
+				}
+				out, err = fn(ctx, op)
+				if e := op.Close(); err == nil {
+					err = e
+				}
+				return err
+			})
+			return out, err
+		}
+		var err error
+		if w := x.workersFor(p); w <= 1 {
+			for i := 0; i < p.ranges && err == nil; i++ {
+				var out T
+				if out, err = run(ctx, i); err == nil {
+					err = deliver(out)
+				}
+			}
+		} else {
+			err = eachParallel(ctx, w, p.ranges, run, deliver)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func eachParallel[T any](ctx context.Context, workers, ranges int, run func(context.Context, int) (T, error), deliver func(T) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var (
+		mu      sync.Mutex
+		changed = sync.NewCond(&mu)
+		next    int // range to take
+		done    int // ranges delivered
+		results = map[int]T{}
+		failed  error // the first failure; those after it come from cancelling
+		wg      sync.WaitGroup
+	)
+	for range workers {
+		wg.Go(func() {
+			for {
+				mu.Lock()
+				// Running far ahead of delivery would pile results up.
+				for next < ranges && failed == nil && next >= done+2*workers {
+					changed.Wait()
+				}
+				if next >= ranges || failed != nil {
+					mu.Unlock()
+					return
+				}
+				i := next
+				next++
+				mu.Unlock()
+				out, err := run(ctx, i)
+				mu.Lock()
+				if err != nil {
+					if failed == nil {
+						failed = err
+					}
+					cancel()
+				} else {
+					results[i] = out
+				}
+				changed.Broadcast()
+				mu.Unlock()
+			}
+		})
+	}
+	stop := context.AfterFunc(ctx, func() {
+		mu.Lock()
+		if failed == nil {
+			failed = context.Cause(ctx)
+		}
+		changed.Broadcast()
+		mu.Unlock()
+	})
+	defer func() {
+		stop()
+		cancel()
+		wg.Wait()
+	}()
+	for i := range ranges {
+		mu.Lock()
+		out, ok := results[i]
+		for !ok && failed == nil {
+			changed.Wait()
+			out, ok = results[i]
+		}
+		fail := failed
+		delete(results, i)
+		mu.Unlock()
+		if !ok {
+			return fail
+		}
+		if err := guard(func() error { return deliver(out) }); err != nil {
+			mu.Lock()
+			if failed == nil {
+				failed = err
+			}
+			changed.Broadcast()
+			mu.Unlock()
+			return err
+		}
+		mu.Lock()
+		done = i + 1
+		changed.Broadcast()
+		mu.Unlock()
+	}
+	return nil
+}
+
+// gather returns one operator that gives the rows of the phases in order. With
+// several workers they run ahead by a few batches a range.
+func gather(ctx context.Context, x *query, phases []phase) operator {
+	return &gathered{x: x, phases: phases}
+}
+
+// ahead is the number of batches that a worker may run ahead of the consumer.
+const ahead = 4
+
+type gathered struct {
+	x      *query
+	phases []phase
+	phase  int
+	at     int      // range being read
+	cur    operator // sequential: its operator
+	par    *parallel
+	closed bool
+}
+
+// Next implements operator.
+func (g *gathered) Next(ctx context.Context) (*vector.Batch, error) {
+	for !g.closed {
+		if g.phase >= len(g.phases) {
+			return nil, nil
+		}
+		p := g.phases[g.phase]
+		if g.par == nil && g.at == 0 && g.cur == nil {
+			if w := g.x.workersFor(p); w > 1 {
+				g.par = startParallel(g.x, p, w)
+			}
+		}
+		if g.par != nil {
+			b, err := g.par.next(ctx)
+			if b != nil || err != nil {
+				return b, err
+			}
+			g.par.close()
+			g.par = nil
+			g.phase++
+			continue
+		}
+		if g.at >= p.ranges {
+			g.phase++
+			g.at = 0
+			continue
+		}
+		if g.cur == nil {
+			op, err := p.open(ctx, g.at)
+			if err != nil {
+				return nil, err
+			}
+			g.cur = op
+		}
+		b, err := g.cur.Next(ctx)
+		if b != nil || err != nil {
+			return b, err
+		}
+		err = g.cur.Close()
+		g.cur = nil
+		g.at++
+		if err != nil {
+			return nil, err
+		}
+	}
+	return nil, nil
+}
+
+// Close implements operator.
+func (g *gathered) Close() error {
+	if g.closed {
+		return nil
+	}
+	g.closed = true
+	if g.par != nil {
+		g.par.close()
+		g.par = nil
+	}
+	if g.cur != nil {
+		err := g.cur.Close()
+		g.cur = nil
+		return err
+	}
+	return nil
+}
+
+// parallel runs a phase by workers; every range has a channel of batches.
+type parallel struct {
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+	ranges []chan delivery
+	at     int
+	x      *query
+	last   int64 // bytes reserved for the batch that was given last
+}
+
+type delivery struct {
+	b     *vector.Batch
+	bytes int64
+	err   error
+}
+
+func startParallel(x *query, p phase, workers int) *parallel {
+	ctx, cancel := context.WithCancel(x.ctx)
+	g := &parallel{cancel: cancel, ranges: make([]chan delivery, p.ranges), x: x}
+	for i := range g.ranges {
+		g.ranges[i] = make(chan delivery, ahead)
+	}
+	var mu sync.Mutex
+	next := 0
+	for range workers {
+		g.wg.Go(func() {
+			for {
+				mu.Lock()
+				i := next
+				next++
+				mu.Unlock()
+				if i >= p.ranges {
+					return
+				}
+				out := g.ranges[i]
+				err := guard(func() error {
+					op, err := p.open(ctx, i)
+					if err != nil {
+						return err
+					}
+					err = g.pump(ctx, op, out)
+					if e := op.Close(); err == nil {
+						err = e
+					}
+					return err
+				})
+				if err != nil {
+					select {
+					case out <- delivery{err: err}:
+					case <-ctx.Done():
+					}
+				}
+				close(out)
+				if ctx.Err() != nil {
+					return
+				}
+			}
+		})
+	}
+	return g
+}
+
+// pump sends copies of op's batches.
+func (g *parallel) pump(ctx context.Context, op operator, out chan<- delivery) error {
+	for {
+		b, err := op.Next(ctx)
+		if err != nil || b == nil {
+			return err
+		}
+		if b.Rows() == 0 {
+			continue
+		}
+		c := copyBatch(b)
+		n := batchBytes(c)
+		if err := g.x.budget.Reserve(n); err != nil {
+			return err
+		}
+		select {
+		case out <- delivery{b: c, bytes: n}:
+		case <-ctx.Done():
+			g.x.budget.Release(n)
+			return context.Cause(ctx)
+		}
+	}
+}
+
+func (g *parallel) next(ctx context.Context) (*vector.Batch, error) {
+	g.x.budget.Release(g.last)
+	g.last = 0
+	for g.at < len(g.ranges) {
+		select {
+		case d, ok := <-g.ranges[g.at]:
+			if !ok {
+				g.at++
+				continue
+			}
+			g.last = d.bytes
+			return d.b, d.err
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-g.x.ctx.Done():
+			return nil, context.Cause(g.x.ctx)
+		}
+	}
+	return nil, nil
+}
+
+func (g *parallel) close() {
+	g.cancel()
+	g.wg.Wait()
+	g.x.budget.Release(g.last)
+	g.last = 0
+	for _, c := range g.ranges[min(g.at, len(g.ranges)):] {
+		for len(c) > 0 {
+			g.x.budget.Release((<-c).bytes)
+		}
+	}
+}

@@ -1,0 +1,362 @@
+package exec
+
+import (
+	"context"
+
+	"github.com/thermocline/thermocline/internal/errs"
+	"github.com/thermocline/thermocline/internal/vector"
+	"github.com/thermocline/thermocline/scan/expr"
+	"github.com/thermocline/thermocline/server/plan"
+)
+
+// probe takes the left side's rows past the build side. Candidates (pairs of a
+// left and a build row whose keys are equal; all pairs without keys) are made
+// in blocks, the other conditions are evaluated on a block at once, and what is
+// left decides by the kind of the join.
+type probe struct {
+	j  *joining
+	in operator
+
+	b    *vector.Batch
+	n    int // rows of b that count
+	keys []*vector.Vec
+	hash []uint64
+	k    int   // row being matched
+	at   int32 // next candidate of row k; -1: none left; -2: not started
+	hit  bool  // row k had a match in an earlier block
+	null bool  // mark: row k had a comparison that gave NULL
+	idle int   // rows of the block that had no candidate
+
+	pairK []uint16 // candidates: row number (not position) on the left
+	pairB []int32  // and build row, ascending by pairK
+	keep  []uint16
+	bufs  [2][]uint16
+	outL  []uint16 // pairs to give: positions on the left
+	outB  []int32  // build row or -1
+	pick  []uint16 // semi, anti: positions that are kept
+	state []markState
+	out   vector.Batch
+}
+
+// markState is the truth of a mark.
+type markState uint8
+
+const (
+	markFalse markState = iota
+	markNull
+	markTrue
+)
+
+func newProbe(j *joining, in operator) *probe { return &probe{j: j, in: in} }
+
+// Close implements operator.
+func (p *probe) Close() error { return p.in.Close() }
+
+// byRow reports whether the join gives left rows, each at most once.
+func (j *joining) byRow() bool {
+	return j.kind == plan.Semi || j.kind == plan.Anti || j.kind == plan.Mark
+}
+
+// Next implements operator.
+func (p *probe) Next(ctx context.Context) (*vector.Batch, error) {
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if p.b == nil {
+			b, err := p.in.Next(ctx)
+			if err != nil || b == nil {
+				return nil, err
+			}
+			if err := p.begin(b); err != nil {
+				return nil, err
+			}
+		}
+		first := p.k
+		p.candidates()
+		if err := p.check(first); err != nil {
+			return nil, err
+		}
+		b := p.b
+		if p.k == p.n {
+			p.b = nil
+		}
+		if p.j.byRow() {
+			if p.b != nil {
+				continue
+			}
+			if out := p.rows(b); out.Rows() > 0 {
+				return out, nil
+			}
+			continue
+		}
+		if len(p.outL) > 0 {
+			return p.pairs(b), nil
+		}
+	}
+}
+
+// begin starts on a batch of the left side.
+func (p *probe) begin(b *vector.Batch) error {
+	p.b, p.n, p.k, p.at, p.hit, p.null = b, b.Rows(), 0, -2, false, false
+	p.pick, p.state = p.pick[:0], p.state[:0]
+	if len(p.j.leftKeys) == 0 {
+		return nil
+	}
+	p.keys = p.keys[:0]
+	for _, k := range p.j.leftKeys {
+		v, err := k.Eval(p.j.x.env.Expr, b)
+		if err != nil {
+			return err
+		}
+		p.keys = append(p.keys, v)
+	}
+	p.hash = hashRows(p.j.types, p.keys, b.Sel, p.n, p.hash)
+	return nil
+}
+
+// candidates fills a block: p.k becomes the first row that is not complete.
+func (p *probe) candidates() {
+	j := p.j
+	p.pairK, p.pairB, p.idle = p.pairK[:0], p.pairB[:0], 0
+	most := j.x.batchRows()
+	if j.byRow() {
+		most = vector.BatchRows
+	}
+	simple := len(j.conds) == 0 && len(j.marks) == 0
+	for p.k < p.n {
+		if p.at == -2 {
+			p.at = p.start()
+		}
+		if p.hit && j.byRow() {
+			p.at = -1 // nothing more can change
+		}
+		any := p.hit
+		for p.at >= 0 {
+			if len(p.pairK)+p.idle >= most {
+				return
+			}
+			c := p.at
+			p.advance()
+			if len(j.leftKeys) > 0 && !p.equal(c) {
+				continue
+			}
+			p.pairK, p.pairB = append(p.pairK, uint16(p.k)), append(p.pairB, c)
+			any = true
+			if simple && j.byRow() {
+				p.at = -1 // one match is enough
+			}
+		}
+		if !any {
+			if len(p.pairK)+p.idle >= most {
+				return // its row of NULLs does not fit the block
+			}
+			p.idle++
+		}
+		p.k++
+		p.at = -2
+	}
+}
+
+// start returns the first candidate of row k.
+func (p *probe) start() int32 {
+	j := p.j
+	if j.rows.n == 0 {
+		return -1
+	}
+	if len(j.leftKeys) == 0 {
+		return 0
+	}
+	if j.nullKey(p.keys, p.b.Row(p.k)) {
+		return -1
+	}
+	return j.head[p.hash[p.k]&uint64(len(j.head)-1)]
+}
+
+// advance moves to the next candidate.
+func (p *probe) advance() {
+	j := p.j
+	if len(j.leftKeys) > 0 {
+		p.at = j.next[p.at]
+		return
+	}
+	if p.at++; int(p.at) >= j.rows.n {
+		p.at = -1
+	}
+}
+
+// equal reports whether the keys of row k and build row c are equal.
+func (p *probe) equal(c int32) bool {
+	j := p.j
+	if p.hash[p.k] != j.hashes[c] {
+		return false
+	}
+	row := p.b.Row(p.k)
+	for i, v := range p.keys {
+		if !j.eq[i](v, row, j.keys.cols[i], int(c)) {
+			return false
+		}
+	}
+	return true
+}
+
+// check evaluates the conditions on the block and settles the rows that are
+// complete: those from first to before p.k.
+func (p *probe) check(first int) error {
+	j := p.j
+	keep, marks, err := p.evaluate()
+	if err != nil {
+		return err
+	}
+	p.outL, p.outB = p.outL[:0], p.outB[:0]
+	at := 0
+	for k := first; k < p.n && (k < p.k || p.at != -2); k++ {
+		for ; at < len(keep) && int(p.pairK[keep[at]]) == k; at++ {
+			c := keep[at]
+			switch {
+			case j.kind == plan.Mark && marks != nil:
+				if marks.IsNull(int(c)) {
+					p.null = true
+				} else if marks.I8s[marks.At(int(c))] != 0 {
+					p.hit = true
+				}
+				continue
+			case j.kind == plan.Single && p.hit:
+				return errs.Userf(errs.SubqueryRows, "Subquery returns more than 1 row")
+			case j.kind == plan.Right || j.kind == plan.Full:
+				j.mark(p.pairB[c])
+			}
+			p.hit = true
+			if !j.byRow() {
+				p.outL = append(p.outL, uint16(p.b.Row(k)))
+				p.outB = append(p.outB, p.pairB[c])
+			}
+		}
+		if k == p.k {
+			return nil // row k goes on in the next block
+		}
+		p.settle(k)
+		p.hit, p.null = false, false
+	}
+	return nil
+}
+
+// settle decides about row k, whose candidates have all been seen.
+func (p *probe) settle(k int) {
+	j := p.j
+	row := p.b.Row(k)
+	switch j.kind {
+	case plan.Left, plan.Full, plan.Single:
+		if !p.hit {
+			p.outL, p.outB = append(p.outL, uint16(row)), append(p.outB, -1)
+		}
+	case plan.Semi:
+		if p.hit {
+			p.pick = append(p.pick, uint16(row))
+		}
+	case plan.Anti:
+		if !p.hit && !(j.nullAware && p.unknown(row)) {
+			p.pick = append(p.pick, uint16(row))
+		}
+	case plan.Mark:
+		s := markFalse
+		switch {
+		case p.hit:
+			s = markTrue
+		case p.null, j.nullAware && p.unknown(row):
+			s = markNull
+		}
+		p.state = append(p.state, s)
+	}
+}
+
+// unknown reports whether x IN (build side) is NULL for a row without a match.
+func (p *probe) unknown(row int) bool {
+	j := p.j
+	return j.rows.n > 0 && (j.hasNull || p.keys[0].IsNull(row))
+}
+
+// evaluate returns the candidates that satisfy the conditions, and the truth of
+// the mark's comparisons for them.
+func (p *probe) evaluate() ([]uint16, *vector.Vec, error) {
+	j := p.j
+	n := len(p.pairK)
+	p.keep = p.keep[:0]
+	if len(j.conds) == 0 && len(j.marks) == 0 || n == 0 {
+		for i := range n {
+			p.keep = append(p.keep, uint16(i))
+		}
+		return p.keep, nil, nil
+	}
+	// The columns that conditions read, gathered for the block's pairs.
+	both := vector.Batch{Len: n, Seq: -1, Cols: make([]*vector.Vec, j.leftCols+j.rightCols)}
+	left := make([]uint16, n)
+	for i, k := range p.pairK {
+		left[i] = uint16(p.b.Row(int(k)))
+	}
+	for _, c := range j.condCols {
+		if c < j.leftCols {
+			both.Cols[c] = p.b.Cols[c].Gather(left)
+		} else {
+			both.Cols[c] = take(j.rows.cols[c-j.leftCols], p.pairB)
+		}
+	}
+	if err := narrow(j.x, &both, j.conds, &p.bufs); err != nil {
+		return nil, nil, err
+	}
+	for i := range both.Rows() {
+		p.keep = append(p.keep, uint16(both.Row(i)))
+	}
+	if len(j.marks) == 0 || len(p.keep) == 0 {
+		return p.keep, nil, nil
+	}
+	truth := j.marks[0]
+	if len(j.marks) > 1 {
+		var err error
+		if truth, err = expr.Call(j.x.env.Expr, "AND", j.marks...); err != nil {
+			return nil, nil, err
+		}
+	}
+	v, err := truth.Eval(j.x.env.Expr, &both)
+	return p.keep, v, err
+}
+
+// pairs returns the block's rows.
+func (p *probe) pairs(b *vector.Batch) *vector.Batch {
+	j := p.j
+	p.out = vector.Batch{Len: len(p.outL), Seq: -1, Cols: p.out.Cols[:0]}
+	for _, c := range b.Cols {
+		p.out.Cols = append(p.out.Cols, c.Gather(p.outL))
+	}
+	for i := range j.rightCols {
+		if j.rows.cols == nil {
+			p.out.Cols = append(p.out.Cols, vector.NewNull(j.rightTypes[i].Physical(), len(p.outL)))
+			continue
+		}
+		p.out.Cols = append(p.out.Cols, take(j.rows.cols[i], p.outB))
+	}
+	return &p.out
+}
+
+// rows returns the batch's rows that are kept, or all with their mark.
+func (p *probe) rows(b *vector.Batch) *vector.Batch {
+	p.out = *b
+	if p.j.kind != plan.Mark {
+		p.out.Sel = p.pick
+		return &p.out
+	}
+	m := vector.New(vector.I8, b.Len)
+	m.I8s = m.I8s[:b.Len]
+	m.Len = b.Len
+	for k, s := range p.state {
+		row := b.Row(k)
+		switch s {
+		case markTrue:
+			m.I8s[row] = 1
+		case markNull:
+			m.SetNull(row)
+		}
+	}
+	p.out.Cols = append(append(make([]*vector.Vec, 0, len(b.Cols)+1), b.Cols...), m)
+	return &p.out
+}
