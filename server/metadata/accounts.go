@@ -28,7 +28,7 @@ const (
 	Event
 	CreateTemporaryTables
 	LockTables
-	ShowDatabases
+	SeeDatabases // SHOW DATABASES
 	CreateUser
 	GrantOption
 	Process
@@ -54,7 +54,7 @@ var privilegeNames = []struct {
 }{
 	{Select, "SELECT"}, {Insert, "INSERT"}, {Update, "UPDATE"}, {Delete, "DELETE"}, {Create, "CREATE"}, {Drop, "DROP"},
 	{Reload, "RELOAD"}, {Shutdown, "SHUTDOWN"}, {Process, "PROCESS"}, {File, "FILE"}, {References, "REFERENCES"},
-	{Index, "INDEX"}, {Alter, "ALTER"}, {ShowDatabases, "SHOW DATABASES"}, {Super, "SUPER"},
+	{Index, "INDEX"}, {Alter, "ALTER"}, {SeeDatabases, "SHOW DATABASES"}, {Super, "SUPER"},
 	{CreateTemporaryTables, "CREATE TEMPORARY TABLES"}, {LockTables, "LOCK TABLES"}, {Execute, "EXECUTE"},
 	{ReplicationSlave, "REPLICATION SLAVE"}, {ReplicationClient, "REPLICATION CLIENT"}, {CreateView, "CREATE VIEW"},
 	{ShowView, "SHOW VIEW"}, {CreateRoutine, "CREATE ROUTINE"}, {AlterRoutine, "ALTER ROUTINE"}, {CreateUser, "CREATE USER"},

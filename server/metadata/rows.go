@@ -83,13 +83,16 @@ func NewField(name, mysqlType string, notNull bool) Field {
 	return f
 }
 
-// ParseFields reads a list of fields: "Name varchar(64)!; Value varchar(1024)".
-// A ! at the end means NOT NULL.
+// ParseFields reads a list of fields: "Name|varchar(64)!; Value|varchar(1024)~".
+// A ! at the end means NOT NULL, a ~ text that compares without case.
 func ParseFields(spec string) []Field {
 	var out []Field
 	for _, part := range strings.Split(spec, ";") {
-		name, typ, _ := strings.Cut(strings.TrimSpace(part), " ")
+		name, typ, _ := strings.Cut(strings.TrimSpace(part), "|")
 		typ, notNull := strings.CutSuffix(typ, "!")
+		if t, ci := strings.CutSuffix(typ, "~"); ci {
+			typ = t + " collate " + CreateCollation
+		}
 		out = append(out, NewField(name, typ, notNull))
 	}
 	return out

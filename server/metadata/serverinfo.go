@@ -244,7 +244,7 @@ func userAttributeRows(_ context.Context, src Source, _ wanted, add func(Row) er
 var mysqlUserPrivileges = map[string]Privilege{
 	"Select_priv": Select, "Insert_priv": Insert, "Update_priv": Update, "Delete_priv": Delete, "Create_priv": Create, "Drop_priv": Drop,
 	"Reload_priv": Reload, "Shutdown_priv": Shutdown, "Process_priv": Process, "File_priv": File, "Grant_priv": GrantOption,
-	"References_priv": References, "Index_priv": Index, "Alter_priv": Alter, "Show_db_priv": ShowDatabases, "Super_priv": Super,
+	"References_priv": References, "Index_priv": Index, "Alter_priv": Alter, "Show_db_priv": SeeDatabases, "Super_priv": Super,
 	"Create_tmp_table_priv": CreateTemporaryTables, "Lock_tables_priv": LockTables, "Execute_priv": Execute,
 	"Repl_slave_priv": ReplicationSlave, "Repl_client_priv": ReplicationClient, "Create_view_priv": CreateView, "Show_view_priv": ShowView,
 	"Create_routine_priv": CreateRoutine, "Alter_routine_priv": AlterRoutine, "Create_user_priv": CreateUser, "Event_priv": Event,
