@@ -82,6 +82,8 @@ type WriteOptions struct {
 	// RowGroupBytes bounds what is buffered before a part of the file is
 	// finished; 0 is the format's default.
 	RowGroupBytes int64
+	// Budget pays for what the writer holds; nil is unlimited.
+	Budget *memory.Budget
 }
 
 // Writer writes one file. It belongs to one goroutine.

@@ -1,0 +1,281 @@
+package parquet
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"sync"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/snappy"
+	"github.com/klauspost/compress/zstd"
+	"github.com/pierrec/lz4/v4"
+
+	"github.com/thermocline/thermocline/internal/errs"
+)
+
+// Kinds of pages.
+const (
+	pageData   = 0
+	pageIndex  = 1
+	pageDict   = 2
+	pageDataV2 = 3
+)
+
+// Limits of one page. Writers make pages of about 1 MiB; a page is larger only
+// when a single value is.
+const (
+	maxPageBytes   = 1 << 30
+	readAhead      = 1 << 20
+	maxHeaderBytes = 1 << 20 // page statistics may hold long strings
+)
+
+// Codecs, as parquet.thrift numbers them.
+var codecNames = [...]string{"none", "snappy", "gzip", "lzo", "brotli", "lz4", "zstd", "lz4"}
+
+func codecName(c int32) string {
+	if c >= 0 && int(c) < len(codecNames) {
+		return codecNames[c]
+	}
+	return fmt.Sprintf("codec %d", c)
+}
+
+// page is a decompressed page. Its bytes are valid until the next page is read,
+// unless the reader was told to keep them.
+type page struct {
+	pageHeader
+	levels []byte // v2: repetition, then definition levels; v1: empty
+	data   []byte // v1: levels and values; v2: values
+}
+
+// pageReader walks the pages of one chunk.
+type pageReader struct {
+	pf      *file
+	c       *chunk
+	off     int64 // of the next page header
+	end     int64
+	win     []byte // bytes of the file from winOff
+	winOff  int64
+	ahead   int64 // bytes to read at once
+	body    []byte
+	fresh   bool  // decompress every page into new memory, for views into it
+	charged int64 // bytes of buffers paid for
+	seen    int64 // entries in the data pages so far
+}
+
+func (p *pageReader) reset(pf *file, c *chunk) {
+	p.pf, p.c = pf, c
+	p.off, p.end = c.start, c.start+c.compressed
+	p.seen = 0
+	p.ahead = min(readAhead, max(c.compressed, 1))
+	if p.winOff > p.off || p.winOff+int64(len(p.win)) < p.off {
+		p.win = p.win[:0]
+	}
+}
+
+// need charges the reader's buffers at their new total.
+func (p *pageReader) need(total int64) error {
+	if total <= p.charged {
+		return nil
+	}
+	if err := p.pf.charge(total - p.charged); err != nil {
+		return err
+	}
+	p.charged = total
+	return nil
+}
+
+// bytes returns n bytes at off, at most to the chunk's end. They are valid until
+// the next call.
+func (p *pageReader) bytes(off, n int64) ([]byte, error) {
+	if n > p.end-off {
+		n = p.end - off
+	}
+	if at := off - p.winOff; at >= 0 && at+n <= int64(len(p.win)) {
+		return p.win[at : at+n], nil
+	}
+	want := min(max(n, p.ahead), p.end-off)
+	if int64(cap(p.win)) < want {
+		if err := p.need(want + 2*int64(cap(p.body))); err != nil {
+			return nil, err
+		}
+		p.win = make([]byte, want)
+	}
+	p.win = p.win[:want]
+	p.winOff = off
+	if err := readFull(p.pf.f, p.win, off); err != nil {
+		p.win = p.win[:0]
+		return nil, readError(p.pf.path, err)
+	}
+	return p.win[:n], nil
+}
+
+// next returns the next dictionary or data page, or false at the end.
+func (p *pageReader) next() (pg page, ok bool, err error) {
+	for p.off < p.end {
+		var n int
+		for size := int64(512); ; size *= 8 {
+			b, err := p.bytes(p.off, size)
+			if err != nil {
+				return pg, false, err
+			}
+			pg.pageHeader, n, err = parsePageHeader(b)
+			if err == nil {
+				break
+			}
+			if !errors.Is(err, errShort) || int64(len(b)) < size || size > maxHeaderBytes {
+				return pg, false, fmt.Errorf("page header at %d: %w", p.off, err)
+			}
+		}
+		at := p.off + int64(n)
+		size := int64(pg.compressedSize)
+		if size > p.end-at {
+			return pg, false, fmt.Errorf("the page at %d is longer than its column", p.off)
+		}
+		if int64(pg.uncompressedSize) > maxPageBytes {
+			return pg, false, errs.Unsupportedf(-1, "Parquet pages of more than 1 GiB (%s)", p.pf.path)
+		}
+		if pg.kind != pageData && pg.kind != pageDict && pg.kind != pageDataV2 {
+			p.off = at + size // an index page, or one of a later version
+			continue
+		}
+		if pg.kind != pageDict {
+			p.seen += int64(pg.values)
+			if p.seen > p.c.values {
+				return pg, false, fmt.Errorf("the pages hold more than the column's %d values", p.c.values)
+			}
+		}
+		raw, err := p.bytes(at, size)
+		if err != nil {
+			return pg, false, err
+		}
+		if pg.hasCRC && crc32.ChecksumIEEE(raw) != pg.crc {
+			return pg, false, fmt.Errorf("the page at %d fails its checksum", p.off)
+		}
+		err = p.decompress(&pg, raw)
+		if err != nil {
+			return pg, false, fmt.Errorf("page at %d: %w", p.off, err)
+		}
+		p.off = at + size
+		return pg, true, nil
+	}
+	return pg, false, nil
+}
+
+// decompress fills pg.levels and pg.data.
+func (p *pageReader) decompress(pg *page, raw []byte) error {
+	size := int(pg.uncompressedSize)
+	stored := p.c.codec == 0
+	levels := 0
+	if pg.kind == pageDataV2 {
+		levels = int(pg.repBytes) + int(pg.defBytes)
+		if levels > len(raw) || levels > size {
+			return errors.New("its levels are longer than the page")
+		}
+		stored = stored || pg.uncompressed
+	}
+	if stored && size != len(raw) {
+		return fmt.Errorf("%d bytes, %d expected", len(raw), size)
+	}
+	if err := p.need(int64(cap(p.win)) + 2*int64(max(size, cap(p.body)))); err != nil {
+		return err
+	}
+	if p.fresh || cap(p.body) < size {
+		p.body = make([]byte, size)
+	}
+	p.body = p.body[:size]
+	copy(p.body, raw[:levels])
+	pg.levels = p.body[:levels:levels]
+	pg.data = p.body[levels:]
+	if stored {
+		copy(pg.data, raw[levels:])
+		return nil
+	}
+	if len(pg.data) == 0 { // a v2 page of NULLs only may store nothing
+		return nil
+	}
+	return decompress(p.c.codec, pg.data, raw[levels:])
+}
+
+var zstdDecoder = sync.OnceValues(func() (*zstd.Decoder, error) {
+	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderMaxMemory(maxPageBytes))
+})
+
+// decompress fills dst, whose length is the expected size, exactly.
+func decompress(codec int32, dst, src []byte) error {
+	n := -1
+	switch codec {
+	case 1:
+		l, err := snappy.DecodedLen(src)
+		if err != nil || l != len(dst) {
+			return fmt.Errorf("snappy data of %d bytes, %d expected", l, len(dst))
+		}
+		out, err := snappy.Decode(dst, src)
+		if err != nil {
+			return err
+		}
+		n = len(out)
+	case 2:
+		r, err := gzip.NewReader(bytes.NewReader(src))
+		if err != nil {
+			return err
+		}
+		if n, err = io.ReadFull(r, dst); err != nil {
+			return err
+		}
+		if extra, err := r.Read(make([]byte, 1)); extra > 0 || err != io.EOF {
+			return errors.New("gzip data longer than expected")
+		}
+	case 5:
+		return lz4Hadoop(dst, src)
+	case 6:
+		d, err := zstdDecoder()
+		if err != nil {
+			return err
+		}
+		out, err := d.DecodeAll(src, dst[:0:len(dst)])
+		if err != nil {
+			return err
+		}
+		n = len(out)
+	case 7:
+		var err error
+		if n, err = lz4.UncompressBlock(src, dst); err != nil {
+			return err
+		}
+	default:
+		return errs.Unsupportedf(-1, "the Parquet codec %s", codecName(codec))
+	}
+	if n != len(dst) {
+		return fmt.Errorf("%d bytes after decompression, %d expected", n, len(dst))
+	}
+	return nil
+}
+
+// lz4Hadoop reads the LZ4 codec of older writers: blocks with Hadoop's frame
+// (uncompressed and compressed length, big endian), or one bare block.
+func lz4Hadoop(dst, src []byte) error {
+	out, in := dst, src
+	for len(in) >= 8 {
+		u, c := int(binary.BigEndian.Uint32(in)), int(binary.BigEndian.Uint32(in[4:]))
+		if u > len(out) || c > len(in)-8 {
+			break
+		}
+		n, err := lz4.UncompressBlock(in[8:8+c], out[:u])
+		if err != nil || n != u {
+			break
+		}
+		out, in = out[u:], in[8+c:]
+	}
+	if len(in) == 0 && len(out) == 0 {
+		return nil
+	}
+	n, err := lz4.UncompressBlock(src, dst)
+	if err == nil && n != len(dst) {
+		err = fmt.Errorf("%d bytes after decompression, %d expected", n, len(dst))
+	}
+	return err
+}

@@ -1,0 +1,146 @@
+package parquet
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/thermocline/thermocline/connector"
+	"github.com/thermocline/thermocline/connector/fileio"
+	"github.com/thermocline/thermocline/connector/format"
+	"github.com/thermocline/thermocline/internal/vector"
+)
+
+// reader implements format.Reader.
+type reader struct {
+	pf     *file
+	cols   []column
+	batch  vector.Batch
+	rows   int    // most rows a batch
+	skip   []bool // row groups pruned
+	group  int    // the next row group
+	left   int64  // rows left in the current one
+	seq    int64  // row number of the next row
+	err    error  // an error stays
+	closed bool
+}
+
+// NewReader implements format.Format.
+func (Format) NewReader(ctx context.Context, f fileio.File, opts format.ReadOptions) (_ format.Reader, err error) {
+	defer func() {
+		if err != nil {
+			f.Close()
+		}
+	}()
+	defer guard(opts.Path, &err)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	pf, err := openFile(f, opts.Path, opts.Budget)
+	if err != nil {
+		return nil, err
+	}
+	r := &reader{pf: pf, rows: opts.BatchRows, batch: vector.Batch{Seq: -1}}
+	if r.rows <= 0 || r.rows > vector.MaxBatchRows {
+		r.rows = vector.BatchRows
+	}
+	for _, c := range opts.Columns {
+		n, err := pf.field(c.Name)
+		if err == nil {
+			var col column
+			col, err = pf.newColumn(n, c.Name, c.Type)
+			r.cols = append(r.cols, col)
+		}
+		if err != nil {
+			pf.release()
+			return nil, corrupt(opts.Path, err)
+		}
+	}
+	r.batch.Cols = make([]*vector.Vec, len(r.cols))
+	r.skip = make([]bool, len(pf.meta.groups))
+	if opts.Filter != nil {
+		if err := r.prune(opts.Filter, opts.FilterColumns); err != nil {
+			pf.release()
+			return nil, corrupt(opts.Path, err)
+		}
+	}
+	return r, nil
+}
+
+// prune marks the row groups without a row that may satisfy p.
+func (r *reader) prune(p *connector.Predicate, cols []format.Column) error {
+	nodes := make([]*node, len(cols))
+	for i, c := range cols {
+		n, err := r.pf.field(c.Name)
+		if err != nil {
+			return err
+		}
+		nodes[i] = n
+	}
+	for g := range r.pf.meta.groups {
+		rg := &r.pf.meta.groups[g]
+		r.skip[g] = !p.MayMatch(func(i int) connector.Bounds { return r.pf.bounds(rg, nodes[i], cols[i].Type) })
+	}
+	return nil
+}
+
+// Rows implements format.Reader.
+func (r *reader) Rows() int64 { return r.pf.meta.rows }
+
+// Next implements connector.BatchReader.
+func (r *reader) Next(ctx context.Context) (_ *vector.Batch, err error) {
+	if r.err != nil || r.closed {
+		return nil, r.err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			r.err = err
+		}
+	}()
+	defer guard(r.pf.path, &err)
+	for r.left == 0 {
+		if r.group == len(r.pf.meta.groups) {
+			return nil, nil
+		}
+		g := &r.pf.meta.groups[r.group]
+		if r.skip[r.group] {
+			r.seq += g.rows
+			r.group++
+			continue
+		}
+		for _, c := range r.cols {
+			if err := c.start(g); err != nil {
+				return nil, corrupt(r.pf.path, err)
+			}
+		}
+		r.left = g.rows
+		r.group++
+	}
+	n := int(min(int64(r.rows), r.left))
+	r.batch.Len, r.batch.Seq = n, r.seq
+	for i, c := range r.cols {
+		v, err := c.next(n)
+		if err == nil && v.Len != n {
+			err = fmt.Errorf("%d rows where %d should be", v.Len, n)
+		}
+		if err != nil {
+			return nil, corrupt(r.pf.path, err)
+		}
+		r.batch.Cols[i] = v
+	}
+	r.left -= int64(n)
+	r.seq += int64(n)
+	return &r.batch, nil
+}
+
+// Close implements connector.BatchReader.
+func (r *reader) Close() error {
+	if r.closed {
+		return nil
+	}
+	r.closed = true
+	r.pf.release()
+	return r.pf.f.Close()
+}
