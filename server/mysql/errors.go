@@ -1,0 +1,154 @@
+package mysql
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/thermocline/thermocline/internal/errs"
+)
+
+// sqlError is an error in the protocol's terms.
+type sqlError struct {
+	code  uint16
+	state string
+	msg   string
+}
+
+func (e *sqlError) Error() string { return e.msg }
+
+// code is an error number and its SQLSTATE.
+type code struct {
+	number uint16
+	state  string
+}
+
+// kinds maps what went wrong to MySQL's numbers, as MySQL 8 sends them.
+var kinds = map[errs.Kind]code{
+	errs.Syntax:            {1064, "42000"},
+	errs.NotSupported:      {1235, "42000"},
+	errs.NoDatabase:        {1046, "3D000"},
+	errs.UnknownDatabase:   {1049, "42000"},
+	errs.DatabaseExists:    {1007, "HY000"},
+	errs.DatabaseNotEmpty:  {1010, "HY000"},
+	errs.UnknownTable:      {1146, "42S02"},
+	errs.TableExists:       {1050, "42S01"},
+	errs.UnknownColumn:     {1054, "42S22"},
+	errs.AmbiguousColumn:   {1052, "23000"},
+	errs.DuplicateColumn:   {1060, "42S21"},
+	errs.DuplicateAlias:    {1066, "42000"},
+	errs.UnknownFunction:   {1305, "42000"},
+	errs.WrongArgCount:     {1582, "42000"},
+	errs.WrongArguments:    {1210, "HY000"},
+	errs.InvalidGroupBy:    {1111, "HY000"},
+	errs.NotInGroupBy:      {1055, "42000"},
+	errs.MixOfGroup:        {1140, "42000"},
+	errs.OperandColumns:    {1241, "21000"},
+	errs.SubqueryRows:      {1242, "21000"},
+	errs.DerivedAlias:      {1248, "42000"},
+	errs.ColumnCount:       {1136, "21S01"},
+	errs.SetOpColumns:      {1222, "21000"},
+	errs.UnknownSnapshot:   {1105, "HY000"},
+	errs.UnknownCatalog:    {1105, "HY000"},
+	errs.UnknownPipeline:   {1105, "HY000"},
+	errs.UnknownProcedure:  {1305, "42000"},
+	errs.UnknownCollation:  {1273, "HY000"},
+	errs.UnknownCharset:    {1115, "42000"},
+	errs.CollationMix:      {1267, "HY000"},
+	errs.UnknownVariable:   {1193, "HY000"},
+	errs.ReadOnlyVariable:  {1238, "HY000"},
+	errs.WrongValueForVar:  {1231, "42000"},
+	errs.WrongTypeForVar:   {1232, "42000"},
+	errs.UnknownTimeZone:   {1298, "HY000"},
+	errs.EmptyQuery:        {1065, "42000"},
+	errs.UnknownStatement:  {1243, "HY000"},
+	errs.MultiStatementOff: {1064, "42000"},
+
+	errs.OutOfRange:       {1690, "22003"},
+	errs.DivisionByZero:   {1365, "22012"},
+	errs.TruncatedValue:   {1292, "22007"},
+	errs.WrongValue:       {1525, "HY000"},
+	errs.ValueOutOfRange:  {1264, "22003"},
+	errs.DataTooLong:      {1406, "22001"},
+	errs.NotNull:          {1048, "23000"},
+	errs.NoDefault:        {1364, "HY000"},
+	errs.DuplicateKey:     {1062, "23000"},
+	errs.InvalidJSON:      {3140, "22032"},
+	errs.IncorrectDecimal: {1366, "HY000"},
+	errs.InvalidRegexp:    {3685, "HY000"},
+	errs.PacketTooLarge:   {1153, "08S01"},
+	errs.WrongFieldSpec:   {1063, "42000"},
+	errs.TooBigPrecision:  {1426, "42000"},
+	errs.TooBigScale:      {1425, "42000"},
+	errs.InvalidDefault:   {1067, "42000"},
+	errs.KeyColumnMissing: {1072, "42000"},
+	errs.WrongPrimaryKey:  {1105, "HY000"},
+
+	errs.AccessDenied:    {1045, "28000"},
+	errs.DatabaseDenied:  {1044, "42000"},
+	errs.TableDenied:     {1142, "42000"},
+	errs.PrivilegeNeeded: {1227, "42000"},
+	errs.Killed:          {1317, "70100"},
+	errs.Timeout:         {3024, "HY000"},
+	errs.TooManyClients:  {1040, "08004"},
+	errs.MemoryLimit:     {1041, "HY000"},
+	errs.ShuttingDown:    {1053, "08S01"},
+	errs.NoSuchThread:    {1094, "HY000"},
+
+	errs.InvalidTable:   {1105, "HY000"},
+	errs.ReadOnlyObject: {1290, "HY000"},
+	errs.LeaseHeld:      {1290, "HY000"},
+	errs.FileNotFound:   {1017, "HY000"},
+	errs.FileExists:     {1086, "HY000"},
+	errs.FilesVanished:  {1412, "HY000"},
+	errs.PortInUse:      {1105, "HY000"},
+}
+
+// classes are for errors without a kind of their own.
+var classes = map[errs.Class]code{
+	errs.Internal:       {1105, "HY000"},
+	errs.User:           {1105, "HY000"},
+	errs.Unsupported:    {1235, "42000"},
+	errs.Conflict:       {1213, "40001"}, // "try restarting transaction"
+	errs.UnknownOutcome: {1105, "HY000"},
+	errs.Resource:       {1041, "HY000"},
+	errs.Corruption:     {1105, "HY000"},
+	errs.Unavailable:    {1105, "HY000"},
+}
+
+// translate returns an error in the protocol's terms.
+func translate(err error) *sqlError {
+	var e *sqlError
+	if errors.As(err, &e) {
+		return e
+	}
+	kind := errs.KindOf(err)
+	if kind == errs.KindNone && errs.ClassOf(err) == errs.Internal {
+		switch {
+		case errors.Is(err, context.DeadlineExceeded):
+			return &sqlError{3024, "HY000", "Query execution was interrupted, maximum statement execution time exceeded"}
+		case errors.Is(err, context.Canceled):
+			return &sqlError{1317, "70100", "Query execution was interrupted"}
+		}
+	}
+	c, ok := kinds[kind]
+	if !ok {
+		c = classes[errs.ClassOf(err)]
+	}
+	msg := strings.ToValidUTF8(err.Error(), "?")
+	return &sqlError{c.number, c.state, msg}
+}
+
+// putError writes an error packet. Before the client has told its capabilities
+// there is no SQLSTATE in it.
+func (w *wire) putError(err error, state bool) {
+	w.abandon()
+	e := translate(err)
+	w.begin()
+	w.out = append(w.out, 0xff, byte(e.code), byte(e.code>>8))
+	if state {
+		w.out = append(append(w.out, '#'), e.state...)
+	}
+	w.out = append(w.out, e.msg...)
+	w.end()
+}

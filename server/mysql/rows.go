@@ -1,0 +1,346 @@
+package mysql
+
+import (
+	"encoding/binary"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/thermocline/thermocline/internal/errs"
+	"github.com/thermocline/thermocline/internal/vector"
+	"github.com/thermocline/thermocline/scan/expr"
+	"github.com/thermocline/thermocline/server/session"
+)
+
+// form is how a column's values become bytes.
+type form uint8
+
+const (
+	asNull form = iota
+	asI8        // in text
+	asI32
+	asI64
+	asU64
+	asDecimal
+	asFloat
+	asDouble
+	asBytes
+	asText // to be translated to the client's character set
+	asDate
+	asDateTime
+	asTimestamp
+	asTime
+	asYear
+	asBit
+	asNested
+)
+
+// cell is a column's encoder: what is fixed for a result, and where the values
+// of the current batch are.
+type cell struct {
+	form  form
+	width int // bytes of an integer in binary rows; of a BIT value
+	scale int
+	kind  vector.Kind // Invalid: any
+	typ   expr.Type
+
+	vec   *vector.Vec
+	vals  *vector.Vec // the payload
+	shape vector.Form
+	valid []uint64
+
+	// The last day that was formatted: neighbours often share it.
+	day int64
+	ymd [10]byte
+}
+
+// rowEncoder turns batches into row packets, without an allocation a value for
+// all but floating point, wide decimals and nested types.
+type rowEncoder struct {
+	cells   []cell
+	binary  bool
+	zone    zone
+	text    *transcoder
+	scratch []byte
+}
+
+func newRowEncoder(cols []session.Column, defs []definition, isBinary bool, loc *time.Location, text *transcoder) *rowEncoder {
+	e := &rowEncoder{cells: make([]cell, len(cols)), binary: isBinary, zone: zone{loc: loc}, text: text}
+	for i := range cols {
+		t := cols[i].Type
+		c := &e.cells[i]
+		*c = cell{typ: t, scale: t.Scale, kind: t.Physical(), day: math.MinInt64}
+		switch t.Class {
+		case expr.Null:
+			c.kind = vector.Invalid
+		case expr.Bool:
+			c.form, c.width = asI8, 8
+			if t.Width == 1 {
+				c.width = 1
+			}
+		case expr.Int:
+			c.form, c.width = asI32, t.Width
+			if c.kind == vector.I64 {
+				c.form = asI64
+				if t.Unsigned {
+					c.form = asU64
+				}
+			}
+			if t.Width == 3 {
+				c.width = 4
+			}
+		case expr.Decimal:
+			c.form = asDecimal
+		case expr.Float:
+			c.form = asFloat
+		case expr.Double:
+			c.form = asDouble
+		case expr.Date:
+			c.form = asDate
+		case expr.DateTime:
+			c.form = asDateTime
+		case expr.Timestamp:
+			c.form = asTimestamp
+		case expr.Time:
+			c.form = asTime
+		case expr.Year:
+			c.form = asYear
+		case expr.Bit:
+			c.form, c.width = asBit, (max(t.Length, 1)+7)/8
+		case expr.Nested:
+			c.form, c.kind = asNested, vector.Invalid
+		case expr.Bytes, expr.JSON:
+			c.form = asBytes
+		default: // String, Enum, Set
+			c.form = asBytes
+			if text.encode != nil {
+				c.form = asText
+			}
+		}
+	}
+	return e
+}
+
+// bind points the cells at a batch's columns.
+func (e *rowEncoder) bind(b *vector.Batch) error {
+	if len(b.Cols) != len(e.cells) {
+		return errs.Internalf("send result: a batch has %d columns, the result %d", len(b.Cols), len(e.cells))
+	}
+	for i := range e.cells {
+		c := &e.cells[i]
+		v := b.Cols[i]
+		c.vec, c.vals, c.shape, c.valid = v, v.Values(), v.Form, v.Valid
+		if c.kind != vector.Invalid && c.vals.Kind != c.kind {
+			return errs.Internalf("send result: column %d holds %s, its type %s", i+1, c.vals.Kind, c.kind)
+		}
+	}
+	return nil
+}
+
+// rows writes the rows [from, to) of those of b that count.
+func (e *rowEncoder) rows(w *wire, b *vector.Batch, from, to int) error {
+	if err := e.bind(b); err != nil {
+		return err
+	}
+	for r := from; r < to; r++ {
+		if e.binary {
+			e.binaryRow(w, b.Row(r))
+		} else {
+			e.textRow(w, b.Row(r))
+		}
+		if cap(w.out) > freeBytes {
+			if err := w.pay(); err != nil {
+				return err
+			}
+		}
+		if w.werr != nil {
+			return nil
+		}
+	}
+	return nil
+}
+
+func (e *rowEncoder) textRow(w *wire, row int) {
+	w.begin()
+	o := w.out
+	for i := range e.cells {
+		c := &e.cells[i]
+		p := row
+		if c.shape == vector.Const {
+			p = 0
+		}
+		if c.form == asNull || c.valid != nil && c.valid[p>>6]&(1<<(p&63)) == 0 {
+			o = append(o, 0xfb)
+			continue
+		}
+		if c.shape == vector.Dict {
+			p = int(c.vec.Codes[row])
+		}
+		at := len(o)
+		switch c.form {
+		case asBytes:
+			o = putStr(o, c.vals.Bytes(p))
+			continue
+		case asText:
+			o = putStr(o, e.text.toClient(c.vals.Bytes(p)))
+			continue
+		case asNested:
+			e.scratch = expr.AppendText(e.scratch[:0], c.typ, c.vec, row, e.zone.loc)
+			o = putStr(o, e.scratch)
+			continue
+		}
+		o = append(o, 0) // the length; no other value has more than 250 bytes
+		switch c.form {
+		case asI8:
+			o = strconv.AppendInt(o, int64(c.vals.I8s[p]), 10)
+		case asI32:
+			o = strconv.AppendInt(o, int64(c.vals.I32s[p]), 10)
+		case asI64:
+			o = strconv.AppendInt(o, c.vals.I64s[p], 10)
+		case asU64:
+			o = strconv.AppendUint(o, uint64(c.vals.I64s[p]), 10)
+		case asDecimal:
+			o = appendDecimal(o, c, p)
+		case asDate:
+			o = c.appendDate(o, int64(c.vals.I32s[p]))
+		case asDateTime:
+			o = c.appendDateTime(o, c.vals.I64s[p])
+		case asTimestamp:
+			o = c.appendDateTime(o, e.zone.wall(c.vals.I64s[p]))
+		case asTime:
+			o = appendTime(o, c.vals.I64s[p], c.scale)
+		case asYear:
+			o = append4(o, int(c.vals.I32s[p]))
+		case asBit:
+			o = appendBit(o, uint64(c.vals.I64s[p]), c.width)
+		case asFloat, asDouble:
+			o = expr.AppendText(o, c.typ, c.vec, row, nil)
+		}
+		o[at] = byte(len(o) - at - 1)
+	}
+	w.out = o
+	w.end()
+}
+
+func (e *rowEncoder) binaryRow(w *wire, row int) {
+	w.begin()
+	o := append(w.out, 0)
+	nulls := len(o)
+	for range (len(e.cells) + 9) / 8 {
+		o = append(o, 0)
+	}
+	for i := range e.cells {
+		c := &e.cells[i]
+		p := row
+		if c.shape == vector.Const {
+			p = 0
+		}
+		if c.form == asNull || c.valid != nil && c.valid[p>>6]&(1<<(p&63)) == 0 {
+			o[nulls+(i+2)/8] |= 1 << ((i + 2) % 8)
+			continue
+		}
+		if c.shape == vector.Dict {
+			p = int(c.vec.Codes[row])
+		}
+		switch c.form {
+		case asI8:
+			o = appendInt(o, uint64(int64(c.vals.I8s[p])), c.width)
+		case asI32:
+			o = appendInt(o, uint64(int64(c.vals.I32s[p])), c.width)
+		case asI64, asU64:
+			o = appendInt(o, uint64(c.vals.I64s[p]), c.width)
+		case asDecimal:
+			at := len(o)
+			o = appendDecimal(append(o, 0), c, p)
+			o[at] = byte(len(o) - at - 1)
+		case asFloat:
+			o = binary.LittleEndian.AppendUint32(o, math.Float32bits(c.vals.F32s[p]))
+		case asDouble:
+			o = binary.LittleEndian.AppendUint64(o, math.Float64bits(c.vals.F64s[p]))
+		case asBytes:
+			o = putStr(o, c.vals.Bytes(p))
+		case asText:
+			o = putStr(o, e.text.toClient(c.vals.Bytes(p)))
+		case asDate:
+			y, m, d := civil(int64(c.vals.I32s[p]))
+			o = append(o, 4, byte(y), byte(y>>8), byte(m), byte(d))
+		case asDateTime:
+			o = appendBinaryDateTime(o, c.vals.I64s[p])
+		case asTimestamp:
+			o = appendBinaryDateTime(o, e.zone.wall(c.vals.I64s[p]))
+		case asTime:
+			o = appendBinaryTime(o, c.vals.I64s[p])
+		case asYear:
+			o = put16(o, uint16(c.vals.I32s[p]))
+		case asBit:
+			o = appendBit(append(o, byte(c.width)), uint64(c.vals.I64s[p]), c.width)
+		case asNested:
+			e.scratch = expr.AppendText(e.scratch[:0], c.typ, c.vec, row, e.zone.loc)
+			o = putStr(o, e.scratch)
+		}
+	}
+	w.out = o
+	w.end()
+}
+
+// appendInt appends the low bytes of a value.
+func appendInt(o []byte, v uint64, width int) []byte {
+	switch width {
+	case 1:
+		return append(o, byte(v))
+	case 2:
+		return binary.LittleEndian.AppendUint16(o, uint16(v))
+	case 4:
+		return binary.LittleEndian.AppendUint32(o, uint32(v))
+	}
+	return binary.LittleEndian.AppendUint64(o, v)
+}
+
+// appendDecimal appends the text of a decimal.
+func appendDecimal(o []byte, c *cell, p int) []byte {
+	var v int64
+	switch c.kind {
+	case vector.I64:
+		v = c.vals.I64s[p]
+	case vector.I128:
+		x := c.vals.I128s[p]
+		if !x.IsInt64() {
+			return vector.AppendDecimalText(o, c.vals, p, c.scale)
+		}
+		v = x.Int64()
+	default:
+		return vector.AppendDecimalText(o, c.vals, p, c.scale)
+	}
+	u := uint64(v)
+	if v < 0 {
+		o, u = append(o, '-'), -u
+	}
+	if c.scale == 0 {
+		return strconv.AppendUint(o, u, 10)
+	}
+	at := len(o)
+	o = strconv.AppendUint(o, u, 10)
+	// At least one digit before the point.
+	if missing := c.scale + 1 - (len(o) - at); missing > 0 {
+		for range missing {
+			o = append(o, '0')
+		}
+		copy(o[at+missing:], o[at:len(o)-missing])
+		for i := range missing {
+			o[at+i] = '0'
+		}
+	}
+	o = append(o, 0)
+	point := len(o) - 1 - c.scale
+	copy(o[point+1:], o[point:len(o)-1])
+	o[point] = '.'
+	return o
+}
+
+// appendBit appends a BIT value, most significant byte first.
+func appendBit(o []byte, v uint64, width int) []byte {
+	for i := width - 1; i >= 0; i-- {
+		o = append(o, byte(v>>(8*min(i, 8))))
+	}
+	return o
+}
