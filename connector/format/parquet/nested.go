@@ -168,19 +168,21 @@ func (c *nestedColumn) next(n int) (*vector.Vec, error) {
 // fill buffers entries until n rows and the first entry of the one after are
 // there, or the chunk has ended.
 func (l *nestedLeaf) fill(n int) error {
-	// Keep what was read beyond the rows before.
-	rest := vector.NewLike(l.vals, l.vals.Len-l.val)
-	for i := l.val; i < l.vals.Len; i++ {
-		rest.AppendFrom(l.vals, i)
+	// Drop what was delivered once it is the larger part.
+	if 2*l.pos >= len(l.def) {
+		rest := vector.NewLike(l.vals, l.vals.Len-l.val)
+		for i := l.val; i < l.vals.Len; i++ {
+			rest.AppendFrom(l.vals, i)
+		}
+		l.vals, l.val = rest, 0
+		l.def = append(l.def[:0], l.def[l.pos:]...)
+		l.rep = append(l.rep[:0], l.rep[l.pos:]...)
+		l.pos = 0
 	}
-	l.vals, l.val = rest, 0
-	l.def = append(l.def[:0], l.def[l.pos:]...)
-	l.rep = append(l.rep[:0], l.rep[l.pos:]...)
-	l.pos = 0
 	rows := 0
 	count := func(from int) {
 		if l.node.rep == 0 {
-			rows = len(l.def)
+			rows = len(l.def) - l.pos
 			return
 		}
 		for _, r := range l.rep[from:] {
@@ -189,7 +191,7 @@ func (l *nestedLeaf) fill(n int) error {
 			}
 		}
 	}
-	count(0)
+	count(l.pos)
 	for rows <= n {
 		if l.left == 0 {
 			if l.pages.seen >= l.pages.c.values {

@@ -95,7 +95,7 @@ func lessFunc(v *vector.Vec) func(i, j int) bool {
 
 // one copies row i of v.
 func one(v *vector.Vec, i int) *vector.Vec {
-	w := vector.New(v.Kind, 1)
+	w := vector.NewLike(v.Values(), 1)
 	w.AppendFrom(v, i)
 	return w
 }
