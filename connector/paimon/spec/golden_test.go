@@ -219,7 +219,11 @@ func (c *golden) snapshot(b []byte, dir string, manifests map[string][]spec.Mani
 		}
 	}
 	var rows int64
-	for _, e := range merge.Live() {
+	live, err := merge.Live()
+	if err != nil {
+		t.Fatalf("%s: %v", c.where, err)
+	}
+	for _, e := range live {
 		rows += e.File.RowCount
 	}
 	if s.TotalRecordCount != nil && rows != *s.TotalRecordCount {

@@ -136,14 +136,16 @@ type IndexEntry struct {
 	Global       *GlobalIndex      `json:"globalIndex"`
 }
 
-// MergeEntries folds entries, in order, into the live files: an addition
-// inserts, a deletion removes. The result is in the order of the additions.
-// Deletions of files that were not added are an error, as are files added
-// twice: a whole state has neither.
+// MergeEntries folds entries into the live files. The order of the entries does
+// not matter: a file is live when it was added once more than it was deleted.
 type MergeEntries struct {
-	pos  map[FileID]int
-	list []ManifestEntry
-	dead int
+	pos  map[FileID]int // index in list
+	list []merged
+}
+
+type merged struct {
+	entry ManifestEntry
+	net   int // additions minus deletions
 }
 
 // Add folds one more entry, keeping its slices.
@@ -152,21 +154,28 @@ func (m *MergeEntries) Add(e ManifestEntry) error {
 		m.pos = map[FileID]int{}
 	}
 	id := e.ID()
-	at, live := m.pos[id]
+	at, ok := m.pos[id]
+	if !ok {
+		at = len(m.list)
+		m.pos[id] = at
+		m.list = append(m.list, merged{})
+	}
+	x := &m.list[at]
 	switch e.Kind {
 	case FileAdd:
-		if live {
+		if x.net >= 1 {
 			return errs.Corruptf("merge manifests: the file %s is added twice", e.File.FileName)
 		}
-		m.pos[id] = len(m.list)
-		m.list = append(m.list, e)
+		x.net++
+		x.entry = e
 	case FileDelete:
-		if !live {
-			return errs.Corruptf("merge manifests: the file %s is deleted but was not added", e.File.FileName)
+		if x.net <= -1 {
+			return errs.Corruptf("merge manifests: the file %s is deleted twice", e.File.FileName)
 		}
-		delete(m.pos, id)
-		m.list[at] = ManifestEntry{Kind: FileDelete}
-		m.dead++
+		x.net--
+		if x.net == 0 {
+			x.entry = ManifestEntry{}
+		}
 	default:
 		return errs.Corruptf("merge manifests: the file %s has the unknown entry kind %d", e.File.FileName, e.Kind)
 	}
@@ -174,18 +183,26 @@ func (m *MergeEntries) Add(e ManifestEntry) error {
 }
 
 // Has reports whether a file is live.
-func (m *MergeEntries) Has(id FileID) bool { _, ok := m.pos[id]; return ok }
+func (m *MergeEntries) Has(id FileID) bool {
+	at, ok := m.pos[id]
+	return ok && m.list[at].net > 0
+}
 
-// Live returns the live files' entries.
-func (m *MergeEntries) Live() []ManifestEntry {
-	if m.dead > 0 {
-		out := make([]ManifestEntry, 0, len(m.list)-m.dead)
-		for i := range m.list {
-			if m.list[i].Kind == FileAdd {
-				out = append(out, m.list[i])
+// Live returns the live files' entries, in the order in which they first came.
+// A file that was only deleted is an error: a whole state has none.
+func (m *MergeEntries) Live() ([]ManifestEntry, error) {
+	var out []ManifestEntry
+	for i := range m.list {
+		switch x := &m.list[i]; {
+		case x.net > 0:
+			out = append(out, x.entry)
+		case x.net < 0:
+			for id, at := range m.pos {
+				if at == i {
+					return nil, errs.Corruptf("merge manifests: the file %s is deleted but was never added", id.name)
+				}
 			}
 		}
-		return out
 	}
-	return m.list
+	return out, nil
 }
