@@ -133,6 +133,7 @@ func (c *conn) login(ctx context.Context, log *slog.Logger) bool {
 	_ = c.raw.SetDeadline(time.Time{})
 	c.src = bufio.NewReaderSize(c.nc, 4096)
 	if c.caps&capCompress != 0 {
+		c.loose = true
 		c.frames = &zlibFrames{src: c.src, dst: c.dst}
 		c.src, c.dst = bufio.NewReaderSize(c.frames, 4096), c.frames
 	}
@@ -176,6 +177,9 @@ func (c *conn) serve(ctx context.Context) error {
 		if len(p) == 0 {
 			return errBadHandshake
 		}
+		if c.frames != nil { // as clients expect of packets in compressed frames
+			c.seq = c.frames.seq
+		}
 		c.srv.questions.Add(1)
 		if err := c.guard(ctx, p[0], p[1:]); err != nil {
 			c.flush()
@@ -205,13 +209,16 @@ func (c *conn) farewell() error {
 	return err
 }
 
-// guard runs a command and turns a panic into an error for the client, who
-// then has to connect again.
+// guard runs a command and turns a panic into an error for the client.
 func (c *conn) guard(ctx context.Context, cmd byte, p []byte) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			c.putError(c.incident(r), true)
-			err = errs.Internalf("panic in command %#x", cmd)
+			e := c.incident(r)
+			for _, s := range c.statements {
+				c.dropCursor(s)
+			}
+			c.putError(e, true)
+			err = nil
 		}
 	}()
 	return c.command(ctx, cmd, p)

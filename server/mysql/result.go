@@ -119,8 +119,8 @@ func (c *conn) answer(ctx context.Context, text string, params []expr.Value, isB
 		c.fail(stmt, err)
 		return false
 	}
+	defer func() { _ = res.Close() }()
 	if err := c.send(stmt, res, isBinary, more); err != nil {
-		_ = res.Close()
 		c.fail(stmt, err)
 		return false
 	}
@@ -164,7 +164,6 @@ func (c *conn) send(ctx context.Context, res *session.Result, isBinary, more boo
 		}
 		if c.werr != nil {
 			c.cancelStatement(errs.New(errs.User, errs.Killed, "run statement: the client has gone away"))
-			_ = res.Close()
 			return nil
 		}
 		// Rows of a slow statement are not held back for long.

@@ -170,11 +170,10 @@ func (c *conn) open(ctx context.Context, s *statement, params []expr.Value) {
 	defer c.running.Store(0)
 	res, err := c.sess.Execute(stmt, s.text, params)
 	if err == nil && res.Columns == nil {
-		err = c.send(stmt, res, true, false)
-		done()
-		if err != nil {
+		if err = c.send(stmt, res, true, false); err != nil {
 			c.fail(stmt, err)
 		}
+		done()
 		return
 	}
 	c.settings()
