@@ -76,6 +76,8 @@ const (
 	InvalidGroupBy    Kind = "invalid group function" // 1111
 	NotInGroupBy      Kind = "not in group by"        // 1055
 	MixOfGroup        Kind = "mix of group columns"   // 1140
+	WrongGroupField   Kind = "wrong group field"      // 1056
+	OrderNotSelected  Kind = "order by not selected"  // 3065
 	OperandColumns    Kind = "operand columns"        // 1241
 	SubqueryRows      Kind = "subquery rows"          // 1242
 	DerivedAlias      Kind = "derived table alias"    // 1248

@@ -11,3 +11,6 @@ const (
 	InTransaction           Kind = "in transaction"        // 1568
 	CollationCharset        Kind = "wrong collation"       // 1253: not valid for the character set
 )
+
+// NotRolledBack warns of changes that ROLLBACK leaves (1196).
+const NotRolledBack Kind = "not rolled back"
