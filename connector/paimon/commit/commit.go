@@ -1,0 +1,526 @@
+package commit
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/thermocline/thermocline/catalog"
+	"github.com/thermocline/thermocline/connector"
+	"github.com/thermocline/thermocline/connector/fileio"
+	"github.com/thermocline/thermocline/connector/paimon/spec"
+	"github.com/thermocline/thermocline/internal/errs"
+)
+
+// Properties that Commit adds to a snapshot's own. Others whose names start with
+// PropertyPrefix are the caller's (source positions).
+const (
+	PropertyPrefix = "cdc."
+	NonceProperty  = "cdc.nonce"
+	EpochProperty  = "cdc.epoch"
+)
+
+// Config is what a Committer needs.
+type Config struct {
+	Files  fileio.FileIO
+	Paths  *spec.Paths
+	Schema *catalog.Schema
+	// User is the commit user.
+	User string
+	// WriterVersion is stored in the snapshots.
+	WriterVersion string
+	// Now and Sleep are the clock; nil is the real one. Sleep returns the
+	// context's error when it ends first.
+	Now   func() time.Time
+	Sleep func(ctx context.Context, d time.Duration) error
+}
+
+// Committer commits for one user to one table or branch. It implements
+// connector.TableCommit.
+type Committer struct {
+	cfg       Config
+	store     Store
+	manifests manifestOptions
+	keyTypes  []catalog.Type
+	retries   int
+	minWait   time.Duration
+	maxWait   time.Duration
+	expiry    expiryOptions
+
+	mu      sync.Mutex // one commit at a time
+	history history
+	totals  totalsHistory
+}
+
+var _ connector.TableCommit = (*Committer)(nil)
+
+// New makes a Committer. It refuses tables whose commits need more than this
+// version does.
+func New(cfg Config) (*Committer, error) {
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.Sleep == nil {
+		cfg.Sleep = sleep
+	}
+	if cfg.User == "" {
+		return nil, errs.Internalf("open the committer of %s: there is no commit user", cfg.Paths.Root())
+	}
+	o := spec.NewOptions(cfg.Schema.Options)
+	c := &Committer{cfg: cfg, store: Store{cfg.Files, cfg.Paths},
+		manifests: manifestOptions{
+			compression: o.String("manifest.compression", "zstd"),
+			target:      o.Size("manifest.target-file-size", 8<<20),
+			minMerge:    max(o.Int("manifest.merge-min-count", 30), 2),
+			fullSize:    o.Size("manifest.full-compaction-threshold-size", 16<<20),
+		},
+		keyTypes: spec.TypesOf(cfg.Schema, cfg.Schema.TrimmedPrimaryKeys()),
+		retries:  int(o.Int("commit.max-retries", 10)),
+		minWait:  o.Duration("commit.min-retry-wait", 10*time.Millisecond),
+		maxWait:  o.Duration("commit.max-retry-wait", 10*time.Second),
+		expiry:   readExpiryOptions(o),
+	}
+	if o.Err != nil {
+		return nil, o.Err
+	}
+	return c, refuse(cfg.Schema, o)
+}
+
+// refuse names what commits to a table would have to do and this version cannot.
+func refuse(s *catalog.Schema, o *spec.Options) error {
+	if f := o.String("manifest.format", "avro"); !strings.EqualFold(f, "avro") {
+		return errs.Unsupportedf(-1, "writing tables with manifest.format = %s", f)
+	}
+	for _, key := range []string{"row-tracking.enabled", "data-evolution.enabled", "sequence.snapshot-ordering"} {
+		if o.Bool(key, false) {
+			return errs.Unsupportedf(-1, "writing tables with %s", key)
+		}
+	}
+	for key, none := range map[string]string{"metadata.iceberg.storage": "disabled", "tag.automatic-creation": "none"} {
+		if v := o.String(key, none); !strings.EqualFold(v, none) {
+			return errs.Unsupportedf(-1, "writing tables with %s = %s", key, v)
+		}
+	}
+	if _, err := spec.WriteManifestList(nil, o.String("manifest.compression", "zstd")); err != nil {
+		return err
+	}
+	return o.Err
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}
+
+// Store returns the reader of the table's state.
+func (c *Committer) Store() Store { return c.store }
+
+// Commit implements connector.TableCommit. The messages' new files become one
+// APPEND or OVERWRITE snapshot, then their compactions one COMPACT snapshot of
+// the same identifier. A compaction whose files are gone is dropped (see
+// Message.CompactionDropped): no row depends on it.
+func (c *Committer) Commit(ctx context.Context, cm *connector.Committable) (connector.CommitResult, error) {
+	var res connector.CommitResult
+	messages, err := own(cm.Messages)
+	if err != nil {
+		return res, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+
+	a := &change{kind: spec.KindAppend, cm: cm, messages: messages, search: cm.Nonce != ""}
+	if cm.Nonce == "" {
+		cm.Nonce = uuid.NewString()
+	}
+	var compacts []*Message
+	rows := false
+	for _, m := range messages {
+		rows = rows || len(m.New) > 0
+		if len(m.CompactBefore)+len(m.CompactAfter) > 0 {
+			compacts = append(compacts, m)
+		}
+	}
+	if cm.Overwrite {
+		a.kind = spec.KindOverwrite
+	}
+	if rows || cm.Overwrite || cm.EvenIfEmpty {
+		if res.Snapshot, res.Already, err = c.apply(ctx, a); err != nil {
+			return connector.CommitResult{}, err
+		}
+	} else if cm.Epoch > 0 {
+		// Nothing to write, but a fenced process must learn of it here too.
+		latest, err := c.store.Latest(ctx)
+		if err != nil {
+			return res, err
+		}
+		if err := c.fence(ctx, latest, cm.Epoch); err != nil {
+			return res, err
+		}
+	}
+	if len(compacts) > 0 {
+		id, _, err := c.apply(ctx, &change{kind: spec.KindCompact, cm: cm, messages: compacts})
+		switch {
+		case err == nil:
+			res.Snapshot = max(res.Snapshot, id)
+		case res.Snapshot == 0 && errs.ClassOf(err) != errs.Conflict:
+			return res, err
+		default:
+			// The rows are committed; the compaction is not needed for them.
+			slog.Info("compaction is given up", "table", c.cfg.Paths.Root(), "error", err)
+			for _, m := range compacts {
+				m.dropped.Store(true)
+			}
+			if errs.ClassOf(err) != errs.UnknownOutcome {
+				c.removeCompacted(ctx, compacts)
+			}
+		}
+	}
+	return res, nil
+}
+
+func own(list []connector.CommitMessage) ([]*Message, error) {
+	out := make([]*Message, 0, len(list))
+	for _, x := range list {
+		m, ok := x.(*Message)
+		if !ok {
+			return nil, errs.Internalf("commit: a message of type %T is not one of a Paimon table", x)
+		}
+		if !m.Empty() {
+			out = append(out, m)
+		}
+	}
+	return out, nil
+}
+
+// change is one snapshot to be made.
+type change struct {
+	kind     spec.CommitKind
+	cm       *connector.Committable
+	messages []*Message
+	search   bool // an earlier call may have committed it: look for its nonce
+}
+
+// attempt is a snapshot that may have been created: we do not know.
+type attempt struct {
+	id    int64
+	uuid  string
+	files *scratch
+}
+
+// apply makes the change's snapshot, retrying lost races. It returns the
+// snapshot's id, 0 when a compaction was dropped, and whether an earlier call
+// had made it.
+func (c *Committer) apply(ctx context.Context, ch *change) (id int64, already bool, err error) {
+	var unknown []attempt
+	defer func() {
+		if err != nil && len(unknown) > 0 && errs.ClassOf(err) != errs.UnknownOutcome {
+			err = errs.New(errs.UnknownOutcome, errs.KindOf(err), "commit to %s: it is not known whether snapshot %d was created: %w",
+				c.cfg.Paths.Root(), unknown[0].id, err)
+		}
+	}()
+	base := int64(-1) // snapshots up to here are known not to be ours
+	for try := 0; ; try++ {
+		latest, err := c.store.Latest(ctx)
+		if err != nil {
+			return 0, false, err
+		}
+		if ch.search || base >= 0 {
+			found, err := c.find(ctx, latest, ch, unknown, base)
+			if err != nil {
+				return 0, false, err
+			}
+			if found != nil {
+				c.settle(ctx, unknown, found)
+				c.hints(ctx, latest.ID)
+				return found.ID, true, nil
+			}
+		}
+		base = 0
+		if latest != nil {
+			base = latest.ID
+			unknown = c.settle(ctx, unknown, latest) // none of them was created
+		}
+		if err := c.fence(ctx, latest, ch.cm.Epoch); err != nil {
+			return 0, false, err
+		}
+		files := &scratch{c: c, names: spec.NewNamer()}
+		snap, err := c.build(ctx, ch, latest, files)
+		if err != nil || snap == nil {
+			files.remove(ctx)
+			if errs.Is(err, errs.FileNotFound) && try < c.retries && c.cfg.Sleep(ctx, c.wait(try)) == nil {
+				continue // latest has expired meanwhile
+			}
+			return 0, false, err
+		}
+		switch created, err := c.create(ctx, snap); created {
+		case happened:
+			c.settle(ctx, unknown, snap)
+			c.history.note(snap)
+			c.hints(ctx, snap.ID)
+			if ch.kind != spec.KindCompact {
+				c.expire(ctx, snap)
+			}
+			return snap.ID, false, nil
+		case failed:
+			files.remove(ctx)
+			if try >= c.retries {
+				return 0, false, errs.New(errs.ClassOf(err), errs.KindOf(err), "commit to %s: given up after %d attempts: %w", c.cfg.Paths.Root(), try+1, err)
+			}
+		case lost:
+			files.remove(ctx)
+			if try >= c.retries {
+				return 0, false, errs.New(errs.Conflict, errs.KindNone, "commit to %s: %d attempts lost the race against other commits; raise commit.max-retries or have fewer writers",
+					c.cfg.Paths.Root(), try+1)
+			}
+		case unclear:
+			unknown = append(unknown, attempt{snap.ID, snap.UUID, files})
+			if try >= c.retries {
+				return 0, false, errs.New(errs.UnknownOutcome, errs.KindNone, "commit to %s: it is not known whether snapshot %d was created: %w",
+					c.cfg.Paths.Root(), snap.ID, err)
+			}
+		}
+		if err := c.cfg.Sleep(ctx, c.wait(try)); err != nil {
+			return 0, false, errs.New(errs.Conflict, errs.KindNone, "commit to %s: %w", c.cfg.Paths.Root(), err)
+		}
+	}
+}
+
+// wait is the pause after attempt try: doubling, with up to 20 % more.
+func (c *Committer) wait(try int) time.Duration {
+	d := c.minWait << min(try, 20)
+	if d <= 0 || d > c.maxWait {
+		d = c.maxWait
+	}
+	return d + time.Duration(rand.Int64N(int64(d)/5+1))
+}
+
+// settle removes the files of the attempts that newest, which exists, shows to
+// be lost: they wanted its id or an older one and are not it. It returns those
+// still unknown.
+func (c *Committer) settle(ctx context.Context, unknown []attempt, newest *spec.Snapshot) []attempt {
+	var rest []attempt
+	for _, a := range unknown {
+		switch {
+		case a.uuid == newest.UUID:
+		case a.id <= newest.ID:
+			a.files.remove(ctx)
+		default:
+			rest = append(rest, a)
+		}
+	}
+	return rest
+}
+
+type outcome uint8
+
+const (
+	happened outcome = iota
+	lost             // another snapshot has the id
+	failed           // it was not created, for another reason
+	unclear
+)
+
+// create makes the snapshot file and finds out what became of it: whatever the
+// store says, what counts is which snapshot has the id afterwards (DESIGN D12).
+func (c *Committer) create(ctx context.Context, snap *spec.Snapshot) (outcome, error) {
+	b, err := snap.Marshal()
+	if err != nil {
+		return failed, err
+	}
+	path := c.cfg.Paths.Snapshot(snap.ID)
+	err = c.store.Files.CreateExclusive(ctx, path, b)
+	if err == nil {
+		return happened, nil
+	}
+	there, rerr := c.store.Snapshot(context.WithoutCancel(ctx), snap.ID)
+	switch {
+	case rerr == nil && there.UUID == snap.UUID:
+		return happened, nil
+	case rerr == nil:
+		return lost, err
+	case !errs.Is(rerr, errs.FileNotFound):
+		return unclear, fmt.Errorf("%w; reading it back: %w", err, rerr)
+	case errs.Is(err, errs.FileExists):
+		return lost, err // it existed, and is gone again
+	case errs.ClassOf(err) == errs.UnknownOutcome:
+		return unclear, err
+	}
+	return failed, err
+}
+
+// hints updates LATEST, and EARLIEST for the first snapshot. They are only
+// hints: failure is fine.
+func (c *Committer) hints(ctx context.Context, id int64) {
+	ctx = context.WithoutCancel(ctx)
+	text := []byte(strconv.FormatInt(id, 10))
+	if err := c.store.Files.WriteFile(ctx, c.cfg.Paths.Latest(), text); err != nil {
+		slog.Debug("write the LATEST hint", "table", c.cfg.Paths.Root(), "error", err)
+	}
+	if id == 1 {
+		if err := c.store.Files.WriteFile(ctx, c.cfg.Paths.Earliest(), text); err != nil {
+			slog.Debug("write the EARLIEST hint", "table", c.cfg.Paths.Root(), "error", err)
+		}
+	}
+}
+
+// build writes the manifests of a change on top of latest and returns its
+// snapshot; nil when nothing of a compaction is left to do.
+func (c *Committer) build(ctx context.Context, ch *change, latest *spec.Snapshot, files *scratch) (*spec.Snapshot, error) {
+	previous, err := c.store.Manifests(ctx, latest)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := c.entries(ctx, ch, latest, previous)
+	if err != nil || entries == nil {
+		return nil, err
+	}
+	schemaID, err := c.store.latestSchemaID(ctx)
+	if err != nil {
+		return nil, err
+	}
+	snap := &spec.Snapshot{Version: 3, UUID: uuid.NewString(), ID: 1, SchemaID: max(schemaID, c.cfg.Schema.ID), CommitUser: c.cfg.User,
+		WriterVersion: c.cfg.WriterVersion, CommitIdentifier: ch.cm.Identifier, CommitKind: ch.kind, TimeMillis: c.cfg.Now().UnixMilli()}
+	total, next := int64(0), int64(0)
+	if latest != nil {
+		snap.ID = latest.ID + 1
+		snap.SchemaID = max(snap.SchemaID, latest.SchemaID)
+		snap.TimeMillis = max(snap.TimeMillis, latest.TimeMillis)
+		snap.Watermark = latest.Watermark
+		snap.IndexManifest = latest.IndexManifest
+		if latest.SchemaID == snap.SchemaID {
+			snap.Statistics = latest.Statistics
+		}
+		if latest.NextRowID != nil {
+			next = *latest.NextRowID
+		}
+		if total, err = c.totalRows(ctx, latest); err != nil {
+			return nil, err
+		}
+	}
+	if ch.kind == spec.KindOverwrite {
+		snap.IndexManifest = "" // the whole table: no index outlives its files
+	}
+	if w := ch.cm.Watermark; w != nil && ch.kind != spec.KindCompact {
+		if old, ok := snap.HasWatermark(); !ok || *w > old {
+			snap.Watermark = w
+		}
+	}
+	var delta int64
+	for i := range entries {
+		if n := entries[i].File.RowCount; entries[i].Kind == spec.FileAdd {
+			delta += n
+		} else {
+			delta -= n
+		}
+	}
+	total += delta
+	snap.TotalRecordCount, snap.DeltaRecordCount, snap.NextRowID = &total, &delta, &next
+	if snap.Properties, err = c.properties(ctx, ch, latest); err != nil {
+		return nil, err
+	}
+
+	base, err := files.mergeManifests(ctx, previous)
+	if err != nil {
+		return nil, err
+	}
+	if snap.BaseManifestList, snap.BaseManifestListSize, err = files.writeList(ctx, base); err != nil {
+		return nil, err
+	}
+	metas, err := files.writeEntries(ctx, entries)
+	if err != nil {
+		return nil, err
+	}
+	snap.DeltaManifestList, snap.DeltaManifestListSize, err = files.writeList(ctx, metas)
+	return snap, err
+}
+
+// properties returns the properties of a change's snapshot.
+func (c *Committer) properties(ctx context.Context, ch *change, latest *spec.Snapshot) (map[string]string, error) {
+	if ch.kind != spec.KindCompact {
+		out := maps.Clone(ch.cm.Properties)
+		if out == nil {
+			out = map[string]string{}
+		}
+		out[NonceProperty] = ch.cm.Nonce
+		if ch.cm.Epoch > 0 {
+			out[EpochProperty] = strconv.FormatInt(ch.cm.Epoch, 10)
+		}
+		return out, nil
+	}
+	newest, err := c.newestOwn(ctx, latest)
+	if err != nil || newest == nil {
+		return nil, err
+	}
+	out := map[string]string{}
+	for k, v := range newest.Properties {
+		if strings.HasPrefix(k, PropertyPrefix) {
+			out[k] = v
+		}
+	}
+	return out, nil
+}
+
+// totalRows returns the rows of a snapshot's live files.
+func (c *Committer) totalRows(ctx context.Context, s *spec.Snapshot) (int64, error) {
+	if s.TotalRecordCount != nil {
+		return *s.TotalRecordCount, nil
+	}
+	live, err := c.store.Live(ctx, s, nil, func(*spec.ManifestEntry) bool { return true })
+	var n int64
+	for i := range live {
+		n += live[i].File.RowCount
+	}
+	return n, err
+}
+
+// Abort implements connector.TableCommit.
+func (c *Committer) Abort(ctx context.Context, list []connector.CommitMessage) error {
+	messages, err := own(list)
+	if err != nil {
+		return err
+	}
+	var first error
+	for _, m := range messages {
+		for _, f := range append(append([]spec.DataFileMeta(nil), m.New...), m.compactedOnly()...) {
+			if err := c.removeData(ctx, m, f); err != nil && first == nil {
+				first = err
+			}
+		}
+	}
+	return first
+}
+
+// removeCompacted deletes the files of dropped compactions.
+func (c *Committer) removeCompacted(ctx context.Context, messages []*Message) {
+	ctx = context.WithoutCancel(ctx)
+	for _, m := range messages {
+		for _, f := range m.compactedOnly() {
+			if err := c.removeData(ctx, m, f); err != nil {
+				slog.Debug("remove a file of a dropped compaction", "file", f.FileName, "error", err)
+			}
+		}
+	}
+}
+
+func (c *Committer) removeData(ctx context.Context, m *Message, f spec.DataFileMeta) error {
+	e := m.entry(spec.FileAdd, f)
+	path, err := c.cfg.Paths.DataFile(&e)
+	if err != nil {
+		return err
+	}
+	return c.store.Files.Remove(ctx, path)
+}

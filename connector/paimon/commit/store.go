@@ -1,0 +1,274 @@
+// Package commit makes changes of Paimon tables visible: it writes manifests and
+// creates snapshot-N exclusively, so that a commit happens wholly or not at all,
+// once, whatever fails in between (DESIGN D7, D12, D20).
+//
+// Invariants. A snapshot's files exist before the snapshot does. Files are
+// removed only when it is certain that no snapshot refers to them: after the
+// creation of snapshot-N is known to be lost. A committable is applied at most
+// once, told by its nonce. Properties named cdc.* of the newest own snapshot are
+// copied into our compaction snapshots, so that the newest own snapshot always
+// has them.
+//
+// The protocol is Java Paimon's FileStoreCommitImpl, with exclusive creation in
+// place of renaming.
+//
+// Start reading at Committer.Commit. Store reads a table's state; package write
+// uses it too.
+package commit
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"github.com/thermocline/thermocline/connector/fileio"
+	"github.com/thermocline/thermocline/connector/paimon/spec"
+	"github.com/thermocline/thermocline/internal/errs"
+)
+
+// Store reads the state of one table or branch. It holds no state of its own and
+// is safe for concurrent use.
+type Store struct {
+	Files fileio.FileIO
+	Paths *spec.Paths
+}
+
+// Latest returns the newest snapshot, nil for a table without snapshots.
+func (s Store) Latest(ctx context.Context) (*spec.Snapshot, error) {
+	// A snapshot can vanish between finding its id and reading it (rollback).
+	for range 3 {
+		id, err := s.latestID(ctx)
+		if err != nil || id == 0 {
+			return nil, err
+		}
+		snap, err := s.Snapshot(ctx, id)
+		if errs.Is(err, errs.FileNotFound) {
+			continue
+		}
+		return snap, err
+	}
+	return nil, errs.New(errs.Conflict, errs.KindNone, "find the newest snapshot in %s: it keeps changing", s.Paths.SnapshotDir())
+}
+
+// latestID trusts the LATEST hint when its snapshot exists and the next one does
+// not; otherwise it lists.
+func (s Store) latestID(ctx context.Context) (int64, error) {
+	if id := s.hint(ctx, s.Paths.Latest()); id > 0 {
+		next, err := s.exists(ctx, s.Paths.Snapshot(id+1))
+		if err != nil {
+			return 0, err
+		}
+		if !next {
+			here, err := s.exists(ctx, s.Paths.Snapshot(id))
+			if err != nil || here {
+				return id, err
+			}
+		}
+	}
+	ids, err := s.SnapshotIDs(ctx)
+	if err != nil || len(ids) == 0 {
+		return 0, err
+	}
+	return ids[len(ids)-1], nil
+}
+
+// hint returns the number in a hint file, 0 when there is none.
+func (s Store) hint(ctx context.Context, path string) int64 {
+	b, err := s.Files.ReadFile(ctx, path)
+	if err != nil {
+		return 0
+	}
+	n, err := strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64)
+	if err != nil || n < 0 {
+		return 0
+	}
+	return n
+}
+
+func (s Store) exists(ctx context.Context, path string) (bool, error) {
+	_, err := s.Files.Stat(ctx, path)
+	if errs.Is(err, errs.FileNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// SnapshotIDs returns the ids of all snapshots, ascending.
+func (s Store) SnapshotIDs(ctx context.Context) ([]int64, error) {
+	return s.versions(ctx, s.Paths.SnapshotDir(), "snapshot-")
+}
+
+func (s Store) versions(ctx context.Context, dir, prefix string) ([]int64, error) {
+	infos, err := s.Files.List(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	var ids []int64
+	for _, in := range infos {
+		if id, ok := spec.VersionOf(in.Name, prefix); ok && !in.Dir {
+			ids = append(ids, id)
+		}
+	}
+	sortIDs(ids)
+	return ids, nil
+}
+
+// Snapshot reads snapshot-id.
+func (s Store) Snapshot(ctx context.Context, id int64) (*spec.Snapshot, error) {
+	path := s.Paths.Snapshot(id)
+	b, err := s.Files.ReadFile(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	snap, err := spec.ParseSnapshot(b)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	if snap.ID != id {
+		return nil, errs.Corruptf("read %s: it holds snapshot %d", path, snap.ID)
+	}
+	return snap, nil
+}
+
+// ManifestList reads a manifest list; "" has no manifests.
+func (s Store) ManifestList(ctx context.Context, name string) ([]spec.ManifestMeta, error) {
+	if name == "" {
+		return nil, nil
+	}
+	path := s.Paths.Manifest(name)
+	b, err := s.Files.ReadFile(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	list, err := spec.ReadManifestList(b)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	return list, nil
+}
+
+// Manifest calls fn with the entries of a manifest; see spec.ReadManifest.
+func (s Store) Manifest(ctx context.Context, name string, fn func(*spec.ManifestEntry) error) error {
+	path := s.Paths.Manifest(name)
+	b, err := s.Files.ReadFile(ctx, path)
+	if err != nil {
+		return err
+	}
+	if err := spec.ReadManifest(b, fn); err != nil {
+		return fmt.Errorf("read %s: %w", path, err)
+	}
+	return nil
+}
+
+// Manifests returns the manifests of a snapshot's whole state, oldest first.
+func (s Store) Manifests(ctx context.Context, snap *spec.Snapshot) ([]spec.ManifestMeta, error) {
+	if snap == nil {
+		return nil, nil
+	}
+	base, err := s.ManifestList(ctx, snap.BaseManifestList)
+	if err != nil {
+		return nil, err
+	}
+	delta, err := s.ManifestList(ctx, snap.DeltaManifestList)
+	if err != nil {
+		return nil, err
+	}
+	return append(base, delta...), nil
+}
+
+// Live returns the live files of a snapshot whose entries keep accepts. manifest
+// may leave out manifests that have no such entries; nil reads all.
+func (s Store) Live(ctx context.Context, snap *spec.Snapshot, manifest func(*spec.ManifestMeta) bool, keep func(*spec.ManifestEntry) bool) ([]spec.ManifestEntry, error) {
+	metas, err := s.Manifests(ctx, snap)
+	if err != nil {
+		return nil, err
+	}
+	var m spec.MergeEntries
+	for i := range metas {
+		if manifest != nil && !manifest(&metas[i]) {
+			continue
+		}
+		err := s.Manifest(ctx, metas[i].FileName, func(e *spec.ManifestEntry) error {
+			if !keep(e) {
+				return nil
+			}
+			return m.Add(*e)
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	live, err := m.Live()
+	if err != nil {
+		return nil, fmt.Errorf("read snapshot %d: %w", snap.ID, err)
+	}
+	return live, nil
+}
+
+// latestSchemaID returns the id of the newest schema.
+func (s Store) latestSchemaID(ctx context.Context) (int64, error) {
+	ids, err := s.versions(ctx, s.Paths.SchemaDir(), "schema-")
+	if err != nil {
+		return 0, err
+	}
+	if len(ids) == 0 {
+		return 0, errs.New(errs.Unavailable, errs.UnknownTable, "read %s: the table has no schema; it was dropped", s.Paths.SchemaDir())
+	}
+	return ids[len(ids)-1], nil
+}
+
+// Message is what a writer wants committed for one partition and bucket. It
+// implements connector.CommitMessage.
+type Message struct {
+	Partition    spec.BinaryRow
+	Bucket       int32
+	TotalBuckets int32
+	// Base is the snapshot whose state the writer saw, 0 for an empty table.
+	Base int64
+	// New are files with new rows.
+	New []spec.DataFileMeta
+	// CompactBefore and CompactAfter are files replaced by others with the same
+	// rows. A file in both, at different levels, is not rewritten.
+	CompactBefore, CompactAfter []spec.DataFileMeta
+
+	dropped atomic.Bool
+}
+
+// Empty implements connector.CommitMessage.
+func (m *Message) Empty() bool {
+	return len(m.New)+len(m.CompactBefore)+len(m.CompactAfter) == 0
+}
+
+// Rows implements connector.CommitMessage.
+func (m *Message) Rows() (n int64) {
+	for i := range m.New {
+		n += m.New[i].RowCount
+	}
+	return n
+}
+
+// CompactionDropped reports whether Commit gave up the message's compaction,
+// because the files it replaces were gone. Its writer then looks at the table
+// anew.
+func (m *Message) CompactionDropped() bool { return m.dropped.Load() }
+
+func (m *Message) entry(kind spec.FileKind, f spec.DataFileMeta) spec.ManifestEntry {
+	return spec.ManifestEntry{Kind: kind, Partition: m.Partition, Bucket: m.Bucket, TotalBuckets: m.TotalBuckets, File: f}
+}
+
+// compactedOnly returns the files that exist only because of the compaction.
+func (m *Message) compactedOnly() []spec.DataFileMeta {
+	before := map[string]bool{}
+	for i := range m.CompactBefore {
+		before[m.CompactBefore[i].FileName] = true
+	}
+	var out []spec.DataFileMeta
+	for _, f := range m.CompactAfter {
+		if !before[f.FileName] {
+			out = append(out, f)
+		}
+	}
+	return out
+}
