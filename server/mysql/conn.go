@@ -171,6 +171,7 @@ func (c *conn) serve(ctx context.Context) error {
 			case errs.KindOf(err) != errs.KindNone: // too large, no memory
 				c.putError(err, true)
 				c.flush()
+				c.linger()
 			}
 			return err
 		}
@@ -200,13 +201,20 @@ func (c *conn) farewell() error {
 	case c.srv.draining.Load():
 		err = &sqlError{1053, "08S01", "Server shutdown in progress"}
 	case c.dead.Load():
-		err = &sqlError{1317, "70100", "Query execution was interrupted"}
+		return errQuit
 	default:
 		err = &sqlError{4031, "HY000", "The client was disconnected by the server because of inactivity. See wait_timeout and interactive_timeout for configuring this behavior."}
 	}
 	c.putError(err, true)
 	c.flush()
 	return err
+}
+
+// linger takes what a client is still sending, within limits, so that the error
+// reaches it instead of a reset.
+func (c *conn) linger() {
+	_ = c.raw.SetReadDeadline(time.Now().Add(2 * time.Second))
+	_, _ = io.CopyN(io.Discard, c.raw, 256<<20)
 }
 
 // guard runs a command and turns a panic into an error for the client.

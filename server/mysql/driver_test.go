@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
+	sqldriver "database/sql/driver"
 	"errors"
 	"fmt"
 	"strings"
@@ -288,6 +289,7 @@ func TestKill(t *testing.T) {
 	if err := <-done; !errors.As(err, &me) || me.Number != 1317 {
 		t.Errorf("got %v", err)
 	}
+	_ = a.Raw(func(any) error { return sqldriver.ErrBadConn })
 	_ = a.Close()
 	if _, err := db.Exec("KILL CONNECTION 99999"); !errors.As(err, &me) || me.Number != 1094 {
 		t.Errorf("got %v", err)

@@ -44,7 +44,7 @@ type wire struct {
 	dst io.Writer
 
 	seq   byte
-	loose bool // inside compressed frames, which have numbers of their own
+	loose bool   // inside compressed frames, which have numbers of their own
 	in    []byte // the last payload read
 	maxIn int
 	out   []byte // finished packets, and the open one

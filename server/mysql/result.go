@@ -89,16 +89,13 @@ func (c *conn) fail(ctx context.Context, err error) {
 }
 
 // header announces rows: their number of columns and the definitions.
-func (c *conn) header(cols []session.Column) []definition {
+func (c *conn) header(cols []session.Column) {
 	c.begin()
 	c.out = putLen(c.out, uint64(len(cols)))
 	c.end()
-	defs := make([]definition, len(cols))
 	for i := range cols {
-		defs[i] = define(&cols[i], c.text.charset)
-		c.putColumn(&cols[i], defs[i], false)
+		c.putColumn(&cols[i], define(&cols[i], c.text.charset), false)
 	}
-	return defs
 }
 
 // settings follows the session's character sets.
@@ -152,11 +149,11 @@ func (c *conn) send(ctx context.Context, res *session.Result, isBinary, more boo
 		return err
 	}
 	c.large()
-	defs := c.header(res.Columns)
+	c.header(res.Columns)
 	if c.caps&capDeprecateEOF == 0 {
 		c.putOldEOF(0, 0)
 	}
-	e := newRowEncoder(res.Columns, defs, isBinary, c.sess.Zone(), &c.text)
+	e := newRowEncoder(res.Columns, isBinary, c.sess.Zone(), &c.text)
 	sent := time.Now()
 	for b != nil {
 		if err := e.rows(&c.wire, b, 0, b.Rows()); err != nil {

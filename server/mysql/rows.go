@@ -64,7 +64,7 @@ type rowEncoder struct {
 	scratch []byte
 }
 
-func newRowEncoder(cols []session.Column, defs []definition, isBinary bool, loc *time.Location, text *transcoder) *rowEncoder {
+func newRowEncoder(cols []session.Column, isBinary bool, loc *time.Location, text *transcoder) *rowEncoder {
 	e := &rowEncoder{cells: make([]cell, len(cols)), binary: isBinary, zone: zone{loc: loc}, text: text}
 	for i := range cols {
 		t := cols[i].Type

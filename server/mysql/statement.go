@@ -192,8 +192,8 @@ func (c *conn) open(ctx context.Context, s *statement, params []expr.Value) {
 		return
 	}
 	cur.ended = cur.batch == nil
-	defs := c.header(res.Columns)
-	cur.enc = newRowEncoder(res.Columns, defs, true, c.sess.Zone(), &c.text)
+	c.header(res.Columns)
+	cur.enc = newRowEncoder(res.Columns, true, c.sess.Zone(), &c.text)
 	s.cursor, c.streaming = cur, cur
 	// Also with DEPRECATE_EOF: this packet is how the client knows of the
 	// cursor.
