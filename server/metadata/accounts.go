@@ -3,6 +3,8 @@ package metadata
 import (
 	"context"
 	"strings"
+
+	"github.com/thermocline/thermocline/internal/syntax"
 )
 
 // Privilege is a right that an account may have, one bit each.
@@ -121,11 +123,20 @@ type Accounts interface {
 	Grants(who Identity) ([]string, error)
 	// List returns all accounts, sorted.
 	List() []AccountInfo
-	// Execute runs CREATE USER, ALTER USER, DROP USER, RENAME USER, CREATE
-	// ROLE, DROP ROLE, SET PASSWORD, GRANT or REVOKE on behalf of an account, and persists the
-	// outcome before it returns. database is the current database, for
-	// GRANT … ON *.
-	Execute(ctx context.Context, who Identity, database, statement string) error
+	// Execute applies a statement about accounts, and persists the outcome
+	// before it returns.
+	Execute(ctx context.Context, c Change) error
+}
+
+// Change is a statement about accounts: CREATE USER, ALTER USER, DROP USER,
+// RENAME USER, CREATE ROLE, DROP ROLE, SET PASSWORD, GRANT or REVOKE.
+type Change struct {
+	// Who changes; nobody can give rights that he has not.
+	Who Account
+	// Database is the current database, for GRANT … ON *.
+	Database  string
+	Statement syntax.Statement
+	Text      string
 }
 
 // AccountInfo is an account as mysql.user and information_schema show it.

@@ -51,6 +51,6 @@ func (RootOnly) List() []AccountInfo {
 }
 
 // Execute implements Accounts.
-func (RootOnly) Execute(context.Context, Identity, string, string) error {
+func (RootOnly) Execute(context.Context, Change) error {
 	return errs.New(errs.Unsupported, errs.NotSupported, "change accounts: this server keeps none; start it with a data directory")
 }

@@ -18,6 +18,8 @@ type Listing struct {
 	// that it minds case.
 	LikeColumn int
 	LikeExact  bool
+	// Table is the system table that the columns are shown of, "" for none.
+	Table string
 }
 
 // Like keeps the rows whose LikeColumn matches a LIKE pattern, or does not with

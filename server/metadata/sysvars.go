@@ -15,7 +15,7 @@ import (
 
 // ServerVersion is the MySQL version that clients are told, in the greeting,
 // VERSION() and @@version. What follows the digits is free.
-const ServerVersion = "8.0.36-thermocline"
+const ServerVersion = "8.0.43-Thermocline"
 
 // VariableScope says where a system variable has values.
 type VariableScope uint8

@@ -35,6 +35,9 @@ type Config struct {
 	Now func() time.Time
 	// Log receives internal errors and slow queries; nil is slog.Default.
 	Log *slog.Logger
+	// ErrorCode returns the number that SHOW WARNINGS shows for a kind; nil or
+	// 0 shows 1105.
+	ErrorCode func(errs.Kind) int
 	// SlowQuery is the duration from which a statement is logged; 0 means the
 	// global long_query_time variable decides.
 	SlowQuery time.Duration
@@ -54,14 +57,16 @@ type Server struct {
 	log      *slog.Logger
 	now      func() time.Time
 	started  time.Time
+	globals  *variables
 
-	mu        sync.Mutex
-	catalogs  []NamedCatalog
-	sessions  map[uint32]*Session
-	closing   bool
-	nextID    atomic.Uint32
-	questions atomic.Int64
-	slow      atomic.Int64
+	mu       sync.Mutex
+	catalogs []NamedCatalog
+	sessions map[uint32]*Session
+	closing  bool
+
+	nextID   atomic.Uint32
+	incident atomic.Uint64
+	counters counters
 }
 
 // NewServer makes a server. It holds no resources beyond its sessions.
@@ -80,6 +85,7 @@ func NewServer(cfg Config) (*Server, error) {
 		s.accounts = metadata.RootOnly{}
 	}
 	s.started = s.now()
+	s.globals = globalVariables(cfg)
 	s.catalogs = append(s.catalogs, cfg.Catalogs...)
 	return s, nil
 }
@@ -105,6 +111,9 @@ type OpenOptions struct {
 	Attributes map[string]string
 	// FoundRows makes Affected count matched rows (CLIENT_FOUND_ROWS).
 	FoundRows bool
+	// TLSVersion and TLSCipher of the connection, "" without TLS; for SHOW
+	// STATUS LIKE 'Ssl_cipher'.
+	TLSVersion, TLSCipher string
 	// Kill, when set, is called (from any goroutine) to end the connection for
 	// KILL CONNECTION; the session's statement is cancelled before.
 	Kill func()

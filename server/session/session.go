@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/thermocline/thermocline/internal/errs"
+	"github.com/thermocline/thermocline/internal/syntax"
 	"github.com/thermocline/thermocline/scan/expr"
 	"github.com/thermocline/thermocline/server/metadata"
 )
@@ -29,13 +30,34 @@ type Session struct {
 	account metadata.Account
 	since   time.Time
 
-	catalog  string // current catalog
-	database string // current database, "" for none
+	catalog   string // current catalog (USE CATALOG)
+	dbCatalog string // catalog of the current database
+	database  string // current database, "" for none
+	vars      *variables
+	flink     map[string]string // Flink's SET 'k' = 'v'
+	mode      expr.SQLMode
+	zone      *time.Location
+	prepared  map[string]*prepared // PREPARE
+	cache     map[string]syntax.Parsed
+	cacheMode syntax.Options
+	userMu    sync.Mutex
+	user      map[string]expr.Value // user variables, lower case
+	transaction
+
+	// Of the statement that runs, and the ones before.
+	started      time.Time
+	warnings     *expr.Warnings
+	previous     *expr.Warnings
+	lastInsertID uint64
+	rowCount     int64
+	foundRows    uint64
+	open         *stream // rows not closed yet
 
 	mu     sync.Mutex // guards what other sessions see: process state, cancel
 	proc   process
 	cancel context.CancelCauseFunc
 	killed bool
+	pins   []pin
 }
 
 // process is what the process list shows of a session.

@@ -1,0 +1,222 @@
+package session
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/thermocline/thermocline/catalog"
+	"github.com/thermocline/thermocline/internal/errs"
+	"github.com/thermocline/thermocline/internal/syntax"
+	"github.com/thermocline/thermocline/server/exec"
+	"github.com/thermocline/thermocline/server/metadata"
+	"github.com/thermocline/thermocline/server/plan"
+)
+
+// environment is what the statement is bound in.
+func (run *statement) environment() *plan.Env {
+	s := run.s
+	return &plan.Env{
+		Catalogs: catalogs{s, run}, Expr: run.context(), Params: run.params,
+		Authorize: s.authorizeRead, Pinned: s.pinnedSnapshot(run.ctx),
+		Pin: func(u plan.TableUse) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.pins = append(s.pins, pin{use: u, since: s.srv.now()})
+		},
+	}
+}
+
+// executor is what the statement's plan runs in.
+func (run *statement) executor() exec.Env {
+	return exec.Env{Expr: run.context(), Options: run.s.scanOptions(), Budget: run.s.srv.cfg.Memory}
+}
+
+// selectQuery runs a SELECT.
+func (s *Session) selectQuery(ctx context.Context, q *syntax.Query, run *statement) (*Result, error) {
+	s.srv.counters.selects.Add(1)
+	if q.Into != nil {
+		return nil, errs.Unsupportedf(q.Into.Pos(), "SELECT … INTO")
+	}
+	limit := time.Duration(s.number("max_execution_time")) * time.Millisecond
+	if sel, ok := q.Body.(*syntax.Select); ok {
+		for _, h := range sel.Hints {
+			if h.Name == "MAX_EXECUTION_TIME" {
+				if n, err := strconv.ParseUint(strings.TrimSpace(h.Args), 10, 32); err == nil {
+					limit = time.Duration(n) * time.Millisecond
+				}
+			}
+		}
+	}
+	run.limit(limit)
+	if n := s.selectLimit(); n >= 0 && q.Limit == nil {
+		limited := *q
+		limited.Limit = &syntax.Limit{At: q.At, Count: &syntax.NumberLit{At: q.At, Kind: syntax.Integer, Text: strconv.FormatInt(n, 10)}}
+		q = &limited
+	}
+	return s.query(ctx, q, run)
+}
+
+// query binds and starts a query.
+func (s *Session) query(ctx context.Context, q *syntax.Query, run *statement) (*Result, error) {
+	p, err := plan.Bind(ctx, q, run.environment())
+	if err != nil {
+		return nil, err
+	}
+	s.touch(len(p.Tables))
+	s.state("sending data")
+	rows, err := exec.Run(ctx, p, run.executor())
+	if err != nil {
+		return nil, err
+	}
+	return &Result{Columns: planned(p.Columns), Rows: rows}, nil
+}
+
+// state changes what the process list shows of the statement.
+func (s *Session) state(state string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.proc.state = state
+}
+
+// planned are the columns of a plan as a Result has them.
+func planned(cols []plan.Column) []Column {
+	out := make([]Column, len(cols))
+	for i, c := range cols {
+		out[i] = Column{Name: c.Name, Type: c.Type, Database: c.Database, Table: c.Table, OrgTable: c.OrgTable, OrgName: c.OrgName, Key: c.Key}
+	}
+	return out
+}
+
+// insert runs INSERT.
+func (s *Session) insert(ctx context.Context, x *syntax.Insert, run *statement) (*Result, error) {
+	s.srv.counters.inserts.Add(1)
+	if err := s.writable(x.Pos()); err != nil {
+		return nil, err
+	}
+	if x.Table == nil {
+		return nil, errs.Unsupportedf(x.Pos(), "this INSERT")
+	}
+	cat, target, err := s.identifier(x.Table.Name)
+	if err != nil {
+		return nil, err
+	}
+	need := metadata.Insert
+	if x.Replace || x.Overwrite {
+		need |= metadata.Delete
+	}
+	if len(x.OnDuplicate) > 0 {
+		need |= metadata.Update
+	}
+	if err := s.authorize(need, cat, target, "INSERT"); err != nil {
+		return nil, err
+	}
+	env := run.environment()
+	// The target's own turn needs no right to read.
+	first := true
+	env.Authorize = func(ctx context.Context, c string, id catalog.Identifier) error {
+		if first && c == cat && id.Database == target.Database && id.Object() == target.Object() {
+			first = false
+			return nil
+		}
+		return s.authorizeRead(ctx, c, id)
+	}
+	ins, err := plan.BindInsert(ctx, x, env)
+	if err != nil {
+		return nil, err
+	}
+	s.state("update")
+	n, err := exec.Insert(ctx, ins, run.executor())
+	if err != nil {
+		return nil, err
+	}
+	s.touch(1)
+	s.wrote = s.wrote || s.inTransaction
+	res := &Result{Affected: n}
+	if n != 1 || len(x.Rows) > 1 {
+		res.Info = "Records: " + strconv.FormatUint(n, 10) + "  Duplicates: 0  Warnings: " + strconv.Itoa(s.warnings.Count())
+	}
+	return res, nil
+}
+
+// define runs CREATE and DROP of databases and tables.
+func (s *Session) define(ctx context.Context, stmt syntax.Statement, run *statement) (*Result, error) {
+	if err := s.writable(stmt.Pos()); err != nil {
+		return nil, err
+	}
+	if err := s.authorizeDefinition(stmt); err != nil {
+		return nil, err
+	}
+	s.endTransaction() // definitions commit
+	affected, handled, err := plan.Define(ctx, stmt, run.environment())
+	if err != nil {
+		return nil, err
+	}
+	if !handled {
+		return nil, errs.Unsupportedf(stmt.Pos(), "%s", constructOf(stmt))
+	}
+	if x, ok := stmt.(*syntax.DropDatabase); ok {
+		if c, db := s.databaseOf(x.Name); c == s.dbCatalog && db == s.database {
+			s.database = ""
+		}
+	}
+	return &Result{Affected: affected}, nil
+}
+
+// explainStatement runs EXPLAIN.
+func (s *Session) explainStatement(ctx context.Context, x *syntax.Explain, run *statement) (*Result, error) {
+	switch {
+	case x.Statement == nil:
+		return nil, errs.Unsupportedf(x.Pos(), "EXPLAIN FOR CONNECTION")
+	case x.Analyze:
+		return nil, errs.Unsupportedf(x.Pos(), "EXPLAIN ANALYZE")
+	case x.Into != nil:
+		return nil, errs.Unsupportedf(x.Pos(), "EXPLAIN INTO")
+	}
+	format := x.Format
+	if format == "" {
+		format = s.text("explain_format")
+	}
+	var p *plan.Query
+	switch q := x.Statement.(type) {
+	case *syntax.Query:
+		var err error
+		if p, err = plan.Bind(ctx, q, run.environment()); err != nil {
+			return nil, err
+		}
+	case *syntax.Insert:
+		ins, err := plan.BindInsert(ctx, q, run.environment())
+		if err != nil {
+			return nil, err
+		}
+		p = ins.Source
+	default:
+		return nil, errs.Unsupportedf(x.Statement.Pos(), "EXPLAIN of %s", constructOf(x.Statement))
+	}
+	switch format {
+	case "TREE", "PLAN":
+		return listing(metadata.Listing{Fields: metadata.ParseFields("EXPLAIN|longtext~!"),
+			Rows: []metadata.Row{{strings.Join(plan.Explain(p), "\n") + "\n"}}, LikeColumn: -1})
+	case "TRADITIONAL":
+		return s.explainTraditional(ctx, p)
+	}
+	return nil, errs.Unsupportedf(x.Pos(), "EXPLAIN FORMAT=%s", format)
+}
+
+// explainTraditional gives MySQL's tabular form: a line a table.
+func (s *Session) explainTraditional(ctx context.Context, p *plan.Query) (*Result, error) {
+	l := metadata.Listing{LikeColumn: -1, Fields: metadata.ParseFields("id|bigint unsigned!; select_type|varchar(19)~!; table|varchar(64)~; partitions|longtext~; " +
+		"type|varchar(10)~; possible_keys|varchar(4096)~; key|varchar(64)~; key_len|varchar(4096)~; ref|varchar(1024)~; rows|bigint; filtered|decimal(5,2); Extra|varchar(255)~")}
+	for _, t := range p.Tables {
+		var rows any
+		if n, _, err := t.Snapshot.RowCount(ctx); err == nil && n >= 0 {
+			rows = n
+		}
+		l.Rows = append(l.Rows, metadata.Row{uint64(1), "SIMPLE", t.Table.ID().Object(), nil, "ALL", nil, nil, nil, nil, rows, 100.0, nil})
+	}
+	if len(l.Rows) == 0 {
+		l.Rows = append(l.Rows, metadata.Row{uint64(1), "SIMPLE", nil, nil, nil, nil, nil, nil, nil, nil, nil, "No tables used"})
+	}
+	return listing(l)
+}
