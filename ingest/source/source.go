@@ -116,6 +116,8 @@ type Table struct {
 	// delete and an insert: the lake table's key, partition columns included.
 	// Ingest sets it; sources read it.
 	Identity []int `json:"identity,omitempty"`
+	// BeforeImages asks for the old row (-U) of an UPDATE too. Ingest sets it.
+	BeforeImages bool `json:"beforeImages,omitempty"`
 
 	// Rows and Bytes estimate the table's size, -1 when unknown.
 	Rows  int64 `json:"-"`
@@ -133,9 +135,8 @@ type Column struct {
 	Type catalog.Type `json:"type"`
 	// Declared is the source's type as the table option mysql.type.<id> keeps
 	// it (DESIGN D15), "" when Type says it all.
-	Declared string  `json:"declared,omitempty"`
-	Comment  string  `json:"comment,omitempty"`
-	Default  *string `json:"default,omitempty"` // a constant, nil for none
+	Declared string `json:"declared,omitempty"`
+	Comment  string `json:"comment,omitempty"`
 	// Native is what else the source needs to decode the column.
 	Native json.RawMessage `json:"native,omitempty"`
 }
@@ -195,7 +196,8 @@ const (
 	// CommitEvent ends a transaction, also one without captured rows.
 	CommitEvent
 	// StopEvent says that a table can no longer be followed, from before this
-	// transaction on. It comes before any row of the transaction.
+	// transaction on. No rows of the table come after it; rows of the
+	// transaction that came before it must be thrown away.
 	StopEvent
 	// HeartbeatEvent says that the source lives and has nothing more to send.
 	HeartbeatEvent
