@@ -14,3 +14,6 @@ const (
 
 // NotRolledBack warns of changes that ROLLBACK leaves (1196).
 const NotRolledBack Kind = "not rolled back"
+
+// NoAutoCreate refuses to make a user by GRANT (1410).
+const NoAutoCreate Kind = "no user by grant"

@@ -64,6 +64,26 @@ var privilegeNames = []struct {
 	{GrantOption, "GRANT OPTION"},
 }
 
+// PrivilegeNamed returns the privilege of a name in MySQL's spelling, in any
+// case.
+func PrivilegeNamed(name string) (Privilege, bool) {
+	for _, n := range privilegeNames {
+		if strings.EqualFold(n.name, name) {
+			return n.p, true
+		}
+	}
+	return 0, false
+}
+
+// EachPrivilege calls f for every privilege in p.
+func (p Privilege) EachPrivilege(f func(Privilege)) {
+	for _, n := range privilegeNames {
+		if p&n.p != 0 {
+			f(n.p)
+		}
+	}
+}
+
 // String lists the privileges in MySQL's spelling, separated by ", ".
 func (p Privilege) String() string {
 	var out []string
@@ -134,9 +154,11 @@ type Change struct {
 	// Who changes; nobody can give rights that he has not.
 	Who Account
 	// Database is the current database, for GRANT … ON *.
-	Database  string
-	Statement syntax.Statement
-	Text      string
+	Database string
+	// DefaultCatalog is the name of the catalog whose databases have no
+	// catalog in grants.
+	DefaultCatalog string
+	Statement      syntax.Statement
 }
 
 // AccountInfo is an account as mysql.user and information_schema show it.

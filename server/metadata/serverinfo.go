@@ -184,8 +184,9 @@ func userPrivilegeRows(_ context.Context, src Source, _ wanted, add func(Row) er
 	return nil
 }
 
-// name of a database as clients see it.
-func (o Object) name() string {
+// Name is the database as clients see it: "db", or "catalog.db" in another catalog
+// than the default one.
+func (o Object) Name() string {
 	if o.Catalog != "" {
 		return o.Catalog + "." + o.Database
 	}
@@ -198,7 +199,7 @@ func sortedObjects(m map[Object]Privilege) []Object {
 		out = append(out, o)
 	}
 	slices.SortFunc(out, func(a, b Object) int {
-		return strings.Compare(a.name()+"\x00"+a.Table, b.name()+"\x00"+b.Table)
+		return strings.Compare(a.Name()+"\x00"+a.Table, b.Name()+"\x00"+b.Table)
 	})
 	return out
 }
@@ -207,7 +208,7 @@ func schemaPrivilegeRows(_ context.Context, src Source, _ wanted, add func(Row) 
 	for _, a := range seen(src) {
 		for _, o := range sortedObjects(a.Databases) {
 			err := eachPrivilege(a.Databases[o], func(name, grantable string) error {
-				return add(Row{grantee(a.Identity), "def", o.name(), name, grantable})
+				return add(Row{grantee(a.Identity), "def", o.Name(), name, grantable})
 			})
 			if err != nil {
 				return err
@@ -221,7 +222,7 @@ func tablePrivilegeRows(_ context.Context, src Source, _ wanted, add func(Row) e
 	for _, a := range seen(src) {
 		for _, o := range sortedObjects(a.Tables) {
 			err := eachPrivilege(a.Tables[o], func(name, grantable string) error {
-				return add(Row{grantee(a.Identity), "def", o.name(), o.Table, name, grantable})
+				return add(Row{grantee(a.Identity), "def", o.Name(), o.Table, name, grantable})
 			})
 			if err != nil {
 				return err

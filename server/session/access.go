@@ -89,7 +89,7 @@ func (s *Session) authorizeDefinition(stmt syntax.Statement) error {
 
 // changeAccounts runs the statements about accounts and grants. The account
 // keeper checks the rights of who gives rights.
-func (s *Session) changeAccounts(ctx context.Context, stmt syntax.Statement, run *statement) error {
+func (s *Session) changeAccounts(ctx context.Context, stmt syntax.Statement) error {
 	need := metadata.CreateUser
 	switch x := stmt.(type) {
 	case *syntax.Grant, *syntax.Revoke:
@@ -115,7 +115,7 @@ func (s *Session) changeAccounts(ctx context.Context, stmt syntax.Statement, run
 		return errs.Userf(errs.PrivilegeNeeded, "Access denied; you need (at least one of) the %s privilege(s) for this operation", need)
 	}
 	s.endTransaction()
-	return s.srv.accounts.Execute(ctx, metadata.Change{Who: s.account, Database: s.database, Statement: stmt, Text: run.text})
+	return s.srv.accounts.Execute(ctx, metadata.Change{Who: s.account, Database: s.shownDatabase(), DefaultCatalog: s.srv.defaultCatalog(), Statement: stmt})
 }
 
 // splitDatabase finds the catalog of a database name of one part: a database of

@@ -107,7 +107,7 @@ func (s *Session) dispatch(ctx context.Context, stmt syntax.Statement, run *stat
 
 	case *syntax.CreateUser, *syntax.AlterUser, *syntax.DropUser, *syntax.RenameUser, *syntax.CreateRole, *syntax.DropRole,
 		*syntax.Grant, *syntax.Revoke, *syntax.SetPassword:
-		return nil, s.changeAccounts(ctx, stmt, run)
+		return nil, s.changeAccounts(ctx, stmt)
 	case *syntax.SetRole, *syntax.SetDefaultRole:
 		return nil, errs.Unsupportedf(stmt.Pos(), "SET ROLE")
 
