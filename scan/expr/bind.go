@@ -116,7 +116,7 @@ func (b *binder) node(e syntax.Expr) (Expr, error) {
 	case *syntax.StringLit:
 		return stringLiteral(b.ctx, e)
 	case *syntax.BytesLit:
-		return bytesLiteral(e)
+		return bytesLiteral(b.ctx, e)
 	case *syntax.TemporalLit:
 		return temporalLiteral(b.ctx, e)
 	case *syntax.Binary:

@@ -39,13 +39,13 @@ type Context struct {
 	// Session answers what functions ask of the session; nil makes them NULL.
 	Session Session
 
-	state sync.Map // per statement state of volatile functions, by expression
+	state *sync.Map // per statement state of volatile functions, by expression
 }
 
 // NewContext returns a Context with MySQL's defaults.
 func NewContext() *Context {
 	return &Context{DivPrecision: 4, GroupConcatMaxLen: 1024, MaxAllowedPacket: 64 << 20, Mode: DefaultSQLMode,
-		Collation: DefaultCollation, Warnings: &Warnings{}}
+		Collation: DefaultCollation, Warnings: &Warnings{}, state: &sync.Map{}}
 }
 
 // DefaultCollation is the collation of literals (DESIGN D17).
@@ -149,4 +149,11 @@ func (c *Context) collation() string {
 
 func (c *Context) warn(level string, kind errs.Kind, format string, args ...any) {
 	c.Warnings.Add(Warning{Level: level, Kind: kind, Message: fmt.Sprintf(format, args...)})
+}
+
+// quiet returns a copy of c with warnings of its own.
+func (c *Context) quiet() *Context {
+	d := *c
+	d.Warnings = &Warnings{}
+	return &d
 }

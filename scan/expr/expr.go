@@ -170,6 +170,10 @@ func (c *ColumnExpr) String() string {
 type LiteralExpr struct {
 	Val  Value
 	text string // as written, "" for computed ones
+	// folded is the expression that was folded into the constant.
+	folded Expr
+	// hex: x'4D' or b'1', a number in numeric context.
+	hex bool
 }
 
 // Literal returns a constant.
@@ -194,11 +198,14 @@ func (l *LiteralExpr) With([]Expr) Expr { return l }
 func (l *LiteralExpr) Traits() Traits { return 0 }
 
 // Key implements Expr.
-func (l *LiteralExpr) Key() string { return l.Val.Type.key() + ":" + l.String() }
+func (l *LiteralExpr) Key() string { return l.Val.Type.key() + ":" + l.Val.literal() }
 
 func (l *LiteralExpr) String() string {
-	if l.text != "" {
+	switch {
+	case l.text != "":
 		return l.text
+	case l.folded != nil:
+		return l.folded.String()
 	}
 	return l.Val.literal()
 }

@@ -14,7 +14,11 @@ import (
 //
 // Errors: errs.UnknownFunction, WrongArgCount, CollationMix, Unsupported.
 func Call(ctx *Context, name string, args ...Expr) (Expr, error) {
-	f, ok := functions[upper(name)]
+	name = upper(name)
+	if to, ok := aliases[name]; ok {
+		name = to
+	}
+	f, ok := functions[name]
 	if !ok {
 		return nil, errs.Userf(errs.UnknownFunction, "FUNCTION %s does not exist", name)
 	}
@@ -57,3 +61,15 @@ type function struct {
 var functions = map[string]*function{}
 
 func upper(s string) string { return strings.ToUpper(s) }
+
+func register(f *function) {
+	if functions[f.name] != nil {
+		panic("function registered twice: " + f.name)
+	}
+	functions[f.name] = f
+}
+
+// aliases maps other names to registered ones.
+var aliases = map[string]string{}
+
+func alias(name, to string) { aliases[name] = to }

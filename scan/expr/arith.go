@@ -1,0 +1,744 @@
+package expr
+
+import (
+	"math"
+	"math/big"
+	"math/bits"
+
+	"github.com/thermocline/thermocline/internal/errs"
+	"github.com/thermocline/thermocline/internal/vector"
+)
+
+func init() {
+	op := func(name, usage, doc string, f func(ctx *Context, a, b Expr) (Expr, error)) {
+		register(&function{name: name, min: 2, max: 2, class: "operator", usage: usage, doc: doc,
+			resolve: func(ctx *Context, args []Expr) (Expr, error) { return f(ctx, args[0], args[1]) }})
+	}
+	op("+", "a + b", "Sum. Integers give BIGINT and error 1690 beyond its range, decimals stay exact.", addSub)
+	op("-", "a - b", "Difference; unsigned when an operand is, unless NO_UNSIGNED_SUBTRACTION.", func(ctx *Context, a, b Expr) (Expr, error) { return arith(ctx, "-", a, b) })
+	op("*", "a * b", "Product; the scales of decimals add up, to at most 30.", func(ctx *Context, a, b Expr) (Expr, error) { return arith(ctx, "*", a, b) })
+	op("/", "a / b", "Quotient: DECIMAL with div_precision_increment more digits, or DOUBLE. NULL for division by zero.", divide)
+	op("DIV", "a DIV b", "Integer quotient, truncated. NULL for division by zero.", intDivide)
+	op("%", "a % b", "Remainder with the sign of a. NULL for division by zero.", modulo)
+	alias("MOD", "%")
+	register(&function{name: "NEG", min: 1, max: 1, class: "operator", usage: "-a", doc: "Negation.",
+		resolve: func(ctx *Context, args []Expr) (Expr, error) { return negate(ctx, args[0]) }})
+	for _, o := range []struct{ name, doc string }{
+		{"&", "Bitwise and of 64-bit integers."}, {"|", "Bitwise or of 64-bit integers."}, {"^", "Bitwise exclusive or of 64-bit integers."},
+		{"<<", "Shift left of a 64-bit integer."}, {">>", "Shift right of a 64-bit integer."},
+	} {
+		op(o.name, "a "+o.name+" b", o.doc, func(ctx *Context, a, b Expr) (Expr, error) { return bitwise(ctx, o.name, a, b) })
+	}
+	register(&function{name: "~", min: 1, max: 1, class: "operator", usage: "~a", doc: "Bitwise complement of a 64-bit integer.",
+		resolve: func(ctx *Context, args []Expr) (Expr, error) {
+			if err := noBinaryBits(args...); err != nil {
+				return nil, err
+			}
+			return newCall("~", TUint64, func(ev *evaluation) (*vector.Vec, error) {
+				out := ev.out(vector.I64)
+				a, m := i64s(ev.args[0])
+				for i := range out.I64s {
+					out.I64s[i] = ^a[i&m]
+				}
+				return out, nil
+			}, convert(ctx, args[0], bitInt(args[0]))).asSafe(), nil
+		}})
+	for _, o := range []string{"+", "-", "*", "/", "DIV", "%", "&", "|", "^", "<<", ">>"} {
+		operatorText[o] = func(c *call) string {
+			return "(" + c.args[0].String() + " " + o + " " + c.args[1].String() + ")"
+		}
+	}
+	operatorText["NEG"] = func(c *call) string { return "-(" + c.args[0].String() + ")" }
+	operatorText["~"] = func(c *call) string { return "~(" + c.args[0].String() + ")" }
+}
+
+// newCall makes a call that is NULL where an argument is.
+func newCall(name string, t Type, k kernel, args ...Expr) *call {
+	t.Nullable = false
+	for _, a := range args {
+		t.Nullable = t.Nullable || a.Type().Nullable
+	}
+	return &call{name: name, args: args, typ: t, kern: k}
+}
+
+func (c *call) asSafe() *call { c.safe = true; return c }
+
+// nullable marks the result as possibly NULL whatever the arguments.
+func (c *call) nullable() *call { c.typ.Nullable = true; return c }
+
+func addSub(ctx *Context, a, b Expr) (Expr, error) { return arith(ctx, "+", a, b) }
+
+// outOfRange is error 1690.
+func outOfRange(kind string, c *call) error {
+	return errs.Userf(errs.OutOfRange, "%s value is out of range in '%s'", kind, c.String())
+}
+
+func isNested(es ...Expr) error {
+	for _, e := range es {
+		if e.Type().Class == Nested {
+			return errs.Unsupportedf(-1, "operators on nested values")
+		}
+	}
+	return nil
+}
+
+// arith resolves +, - and *.
+func arith(ctx *Context, op string, a, b Expr) (Expr, error) {
+	if err := isNested(a, b); err != nil {
+		return nil, err
+	}
+	ta, tb := numeric(a), numeric(b)
+	switch {
+	case ta.Class == Double || tb.Class == Double:
+		return newCall(op, TDouble, doubleArith(op), asDouble(ctx, a), asDouble(ctx, b)), nil
+	case ta.Class == Int && tb.Class == Int:
+		t := TBigInt
+		t.Unsigned = ta.Unsigned || tb.Unsigned
+		if op == "-" && ctx.Mode.Has(NoUnsignedSubtraction) {
+			t.Unsigned = false
+		}
+		x, y := toNumeric(ctx, a), toNumeric(ctx, b)
+		return newCall(op, t, intArith(op, ta.Unsigned, tb.Unsigned, t.Unsigned), x, y), nil
+	}
+	da, db := decimalOf(ta), decimalOf(tb)
+	if op == "*" {
+		s := min(da.Scale+db.Scale, 30)
+		t := TDecimal(min(da.Precision+db.Precision, 65), s)
+		return newCall(op, t, decMultiply, convert(ctx, a, da), convert(ctx, b, db)), nil
+	}
+	s := max(da.Scale, db.Scale)
+	p := min(max(da.Precision-da.Scale, db.Precision-db.Scale)+s+1, 65)
+	t := TDecimal(p, s)
+	// Operands in the result's kind, so that one loop adds them. Precision
+	// beyond 65 is caught by the check of the sum.
+	return newCall(op, t, decAddSub(op == "-"), convert(ctx, a, TDecimal(p, s)), convert(ctx, b, TDecimal(p, s))), nil
+}
+
+func doubleArith(op string) kernel {
+	return func(ev *evaluation) (*vector.Vec, error) {
+		out := ev.out(vector.F64)
+		a, am := f64s(ev.args[0])
+		b, bm := f64s(ev.args[1])
+		r := out.F64s
+		switch op {
+		case "+":
+			for i := range r {
+				r[i] = a[i&am] + b[i&bm]
+			}
+		case "-":
+			for i := range r {
+				r[i] = a[i&am] - b[i&bm]
+			}
+		default:
+			for i := range r {
+				r[i] = a[i&am] * b[i&bm]
+			}
+		}
+		return out, ev.finite(r)
+	}
+}
+
+// finite raises 1690 for infinite results. NaN and infinite operands, which
+// only lake files have, pass.
+func (ev *evaluation) finite(r []float64) error {
+	return ev.each(func(i int) error {
+		if math.IsInf(r[i], 0) || math.IsNaN(r[i]) {
+			for _, a := range ev.args {
+				if a.Kind == vector.F64 {
+					if x := floatAt(a, i); math.IsInf(x, 0) || math.IsNaN(x) {
+						return nil
+					}
+				}
+			}
+			return outOfRange("DOUBLE", ev.c)
+		}
+		return nil
+	})
+}
+
+// intArith computes with unsigned or signed operands; the result must fit its
+// type.
+func intArith(op string, ua, ub, ur bool) kernel {
+	kind := "BIGINT"
+	if ur {
+		kind = "BIGINT UNSIGNED"
+	}
+	wide := func(x int64, unsigned bool) vector.Int128 {
+		if unsigned {
+			return vector.Int128FromUint(uint64(x))
+		}
+		return vector.Int128From(x)
+	}
+	fits := func(x vector.Int128) bool {
+		if ur {
+			return x.Hi == 0
+		}
+		return x.IsInt64()
+	}
+	return func(ev *evaluation) (*vector.Vec, error) {
+		out := ev.out(vector.I64)
+		a, am := i64s(ev.args[0])
+		b, bm := i64s(ev.args[1])
+		r := out.I64s
+		if !ua && !ub && !ur {
+			// Compute all rows, note overflow in the sign bit, then look closely
+			// only if there was one.
+			var over int64
+			switch op {
+			case "+":
+				for i := range r {
+					x, y := a[i&am], b[i&bm]
+					z := x + y
+					r[i] = z
+					over |= (x ^ z) & (y ^ z)
+				}
+			case "-":
+				for i := range r {
+					x, y := a[i&am], b[i&bm]
+					z := x - y
+					r[i] = z
+					over |= (x ^ y) & (x ^ z)
+				}
+			default:
+				for i := range r {
+					x, y := a[i&am], b[i&bm]
+					hi, lo := bits.Mul64(uint64(x), uint64(y))
+					h := int64(hi) - (x>>63)&y - (y>>63)&x
+					r[i] = int64(lo)
+					if h != int64(lo)>>63 {
+						over = -1
+					}
+				}
+			}
+			if over >= 0 {
+				return out, nil
+			}
+		}
+		return out, ev.each(func(i int) error {
+			x, y := a[i&am], b[i&bm]
+			var z vector.Int128
+			ok := true
+			switch op {
+			case "+":
+				z = wide(x, ua).Add(wide(y, ub))
+			case "-":
+				z = wide(x, ua).Sub(wide(y, ub))
+			default:
+				z = mul128(wide(x, ua), wide(y, ub))
+				if ua && ub {
+					ok = z.Hi == 0
+				}
+			}
+			if !ok || !fits(z) {
+				return outOfRange(kind, ev.c)
+			}
+			r[i] = int64(z.Lo)
+			return nil
+		})
+	}
+}
+
+var limit65 = func() vector.Int256 {
+	x, _ := vector.Int256FromBig(new(big.Int).Exp(big.NewInt(10), big.NewInt(65), nil))
+	return x
+}()
+
+// decAddSub adds decimals of the result's kind and scale.
+func decAddSub(sub bool) kernel {
+	return func(ev *evaluation) (*vector.Vec, error) {
+		k := ev.c.typ.Physical()
+		out := ev.out(k)
+		switch k {
+		case vector.I64:
+			a, am := i64s(ev.args[0])
+			b, bm := i64s(ev.args[1])
+			r := out.I64s
+			if sub {
+				for i := range r {
+					r[i] = a[i&am] - b[i&bm]
+				}
+			} else {
+				for i := range r {
+					r[i] = a[i&am] + b[i&bm]
+				}
+			}
+		case vector.I128:
+			a, am := i128s(ev.args[0])
+			b, bm := i128s(ev.args[1])
+			r := out.I128s
+			if sub {
+				for i := range r {
+					r[i] = a[i&am].Sub(b[i&bm])
+				}
+			} else {
+				for i := range r {
+					r[i] = a[i&am].Add(b[i&bm])
+				}
+			}
+		default:
+			a, am := i256s(ev.args[0])
+			b, bm := i256s(ev.args[1])
+			return out, ev.each(func(i int) error {
+				y := b[i&bm]
+				if sub {
+					y = y.Neg()
+				}
+				z := a[i&am].Add(y)
+				abs := z
+				if abs.Sign() < 0 {
+					abs = abs.Neg()
+				}
+				if abs.Cmp(limit65) >= 0 {
+					return outOfRange("DECIMAL", ev.c)
+				}
+				out.I256s[i] = z
+				return nil
+			})
+		}
+		return out, nil
+	}
+}
+
+func decMultiply(ev *evaluation) (*vector.Vec, error) {
+	t := ev.c.typ
+	out := ev.out(t.Physical())
+	ta, tb := ev.c.args[0].Type(), ev.c.args[1].Type()
+	if ta.Scale+tb.Scale == t.Scale {
+		a, b := ev.args[0], ev.args[1]
+		switch out.Kind {
+		case vector.I64:
+			x, xm := i64s(a)
+			y, ym := i64s(b)
+			for i := range out.I64s {
+				out.I64s[i] = x[i&xm] * y[i&ym]
+			}
+			return out, nil
+		case vector.I128:
+			if a.Kind == vector.I64 && b.Kind == vector.I64 {
+				x, xm := i64s(a)
+				y, ym := i64s(b)
+				for i := range out.I128s {
+					out.I128s[i] = mul64(x[i&xm], y[i&ym])
+				}
+				return out, nil
+			}
+			ev.rows(func(i int) { out.I128s[i] = mul128(wideAt(a, i), wideAt(b, i)) })
+			return out, nil
+		}
+	}
+	limit := pow10big(65)
+	return out, ev.each(func(i int) error {
+		x, y := decAt(ta, ev.args[0], i), decAt(tb, ev.args[1], i)
+		u := dec{new(big.Int).Mul(x.unscaled, y.unscaled), x.scale + y.scale}.rescale(t.Scale)
+		if u.CmpAbs(limit) >= 0 {
+			return outOfRange("DECIMAL", ev.c)
+		}
+		setDec(out, i, u)
+		return nil
+	})
+}
+
+// wideAt reads an I64 or I128 decimal.
+func wideAt(v *vector.Vec, i int) vector.Int128 {
+	i = v.At(i)
+	v = v.Values()
+	if v.Kind == vector.I64 {
+		return vector.Int128From(v.I64s[i])
+	}
+	return v.I128s[i]
+}
+
+func (ev *evaluation) zeroDivision(out *vector.Vec, i int) {
+	out.SetNull(i)
+	if ev.ctx.Mode.Has(ErrorForDivisionByZero) {
+		ev.ctx.warn("Warning", errs.DivisionByZero, "Division by 0")
+	}
+}
+
+func divide(ctx *Context, a, b Expr) (Expr, error) {
+	if err := isNested(a, b); err != nil {
+		return nil, err
+	}
+	ta, tb := numeric(a), numeric(b)
+	if ta.Class == Double || tb.Class == Double {
+		return newCall("/", TDouble, func(ev *evaluation) (*vector.Vec, error) {
+			out := ev.out(vector.F64)
+			a, am := f64s(ev.args[0])
+			b, bm := f64s(ev.args[1])
+			err := ev.each(func(i int) error {
+				if b[i&bm] == 0 {
+					ev.zeroDivision(out, i)
+					return nil
+				}
+				out.F64s[i] = a[i&am] / b[i&bm]
+				return nil
+			})
+			if err != nil {
+				return nil, err
+			}
+			return out, ev.each(func(i int) error {
+				if math.IsInf(out.F64s[i], 0) && !math.IsInf(a[i&am], 0) && !out.IsNull(i) {
+					return outOfRange("DOUBLE", ev.c)
+				}
+				return nil
+			})
+		}, asDouble(ctx, a), asDouble(ctx, b)).nullable(), nil
+	}
+	da, db := decimalOf(ta), decimalOf(tb)
+	s := min(da.Scale+ctx.DivPrecision, 30)
+	p := min(da.Precision-da.Scale+db.Scale+s, 65)
+	return newCall("/", TDecimal(p, s), decDivide, convert(ctx, a, da), convert(ctx, b, db)).nullable(), nil
+}
+
+func decDivide(ev *evaluation) (*vector.Vec, error) {
+	t := ev.c.typ
+	out := ev.out(t.Physical())
+	ta, tb := ev.c.args[0].Type(), ev.c.args[1].Type()
+	shift := t.Scale - ta.Scale + tb.Scale
+	a, b := ev.args[0], ev.args[1]
+	limit := pow10big(65)
+	small := a.Kind == vector.I64 && b.Kind == vector.I64 && shift >= 0 && shift <= 18
+	return out, ev.each(func(i int) error {
+		if small {
+			y := b.Values().I64s[b.At(i)]
+			if y == 0 {
+				ev.zeroDivision(out, i)
+				return nil
+			}
+			x := a.Values().I64s[a.At(i)]
+			if q, ok := divSmall(x, y, shift); ok {
+				switch out.Kind {
+				case vector.I64:
+					out.I64s[i] = q
+				case vector.I128:
+					out.I128s[i] = vector.Int128From(q)
+				default:
+					out.I256s[i] = vector.Int256From(vector.Int128From(q))
+				}
+				return nil
+			}
+		}
+		x, y := decAt(ta, a, i), decAt(tb, b, i)
+		if y.unscaled.Sign() == 0 {
+			ev.zeroDivision(out, i)
+			return nil
+		}
+		var u *big.Int
+		if shift >= 0 {
+			u = divRound(new(big.Int).Mul(x.unscaled, pow10big(shift)), y.unscaled)
+		} else {
+			u = divRound(x.unscaled, new(big.Int).Mul(y.unscaled, pow10big(-shift)))
+		}
+		if u.CmpAbs(limit) >= 0 {
+			return outOfRange("DECIMAL", ev.c)
+		}
+		setDec(out, i, u)
+		return nil
+	})
+}
+
+// divSmall is x * 10^shift / y rounded half away from zero, when the quotient
+// fits.
+func divSmall(x, y int64, shift int) (int64, bool) {
+	neg := (x < 0) != (y < 0)
+	ux, uy := uint64(x), uint64(y)
+	if x < 0 {
+		ux = -ux
+	}
+	if y < 0 {
+		uy = -uy
+	}
+	hi, lo := bits.Mul64(ux, uint64(pow10i[shift]))
+	if hi >= uy {
+		return 0, false
+	}
+	q, r := bits.Div64(hi, lo, uy)
+	if r >= uy-r {
+		q++
+	}
+	if q > math.MaxInt64 {
+		return 0, false
+	}
+	if neg {
+		return -int64(q), true
+	}
+	return int64(q), true
+}
+
+func intDivide(ctx *Context, a, b Expr) (Expr, error) {
+	if err := isNested(a, b); err != nil {
+		return nil, err
+	}
+	ta, tb := numeric(a), numeric(b)
+	t := TBigInt
+	t.Unsigned = ta.Class == Int && ta.Unsigned || tb.Class == Int && tb.Unsigned || ta.Class == Decimal && ta.Unsigned || tb.Class == Decimal && tb.Unsigned
+	kind := "BIGINT"
+	if t.Unsigned {
+		kind = "BIGINT UNSIGNED"
+	}
+	if ta.Class == Int && tb.Class == Int {
+		return newCall("DIV", t, func(ev *evaluation) (*vector.Vec, error) {
+			out := ev.out(vector.I64)
+			a, am := i64s(ev.args[0])
+			b, bm := i64s(ev.args[1])
+			return out, ev.each(func(i int) error {
+				x, y := a[i&am], b[i&bm]
+				if y == 0 {
+					ev.zeroDivision(out, i)
+					return nil
+				}
+				if !ta.Unsigned && !tb.Unsigned {
+					if y == -1 && x == math.MinInt64 {
+						return outOfRange(kind, ev.c)
+					}
+					out.I64s[i] = x / y
+					return nil
+				}
+				xn, yn := !ta.Unsigned && x < 0, !tb.Unsigned && y < 0
+				ux, uy := uint64(x), uint64(y)
+				if xn {
+					ux = -ux
+				}
+				if yn {
+					uy = -uy
+				}
+				q := ux / uy
+				if xn != yn && q != 0 {
+					return outOfRange(kind, ev.c)
+				}
+				out.I64s[i] = int64(q)
+				return nil
+			})
+		}, toNumeric(ctx, a), toNumeric(ctx, b)).nullable(), nil
+	}
+	// Everything else divides as decimals.
+	return newCall("DIV", t, func(ev *evaluation) (*vector.Vec, error) {
+		out := ev.out(vector.I64)
+		xs, ys := decs(ev.ctx, ev.c.args[0].Type(), ev.args[0]), decs(ev.ctx, ev.c.args[1].Type(), ev.args[1])
+		return out, ev.each(func(i int) error {
+			x, y := xs(i), ys(i)
+			if y.unscaled.Sign() == 0 {
+				ev.zeroDivision(out, i)
+				return nil
+			}
+			s := max(x.scale, y.scale)
+			q := new(big.Int).Quo(x.rescale(s), y.rescale(s))
+			if t.Unsigned && !q.IsUint64() || !t.Unsigned && !q.IsInt64() {
+				return outOfRange(kind, ev.c)
+			}
+			if t.Unsigned {
+				out.I64s[i] = int64(q.Uint64())
+			} else {
+				out.I64s[i] = q.Int64()
+			}
+			return nil
+		})
+	}, hexArg(a), hexArg(b)).nullable(), nil
+}
+
+// hexArg replaces a hexadecimal literal by its number.
+func hexArg(e Expr) Expr {
+	if l, ok := e.(*LiteralExpr); ok && l.hex {
+		return hexNumber(l)
+	}
+	return e
+}
+
+func modulo(ctx *Context, a, b Expr) (Expr, error) {
+	if err := isNested(a, b); err != nil {
+		return nil, err
+	}
+	ta, tb := numeric(a), numeric(b)
+	switch {
+	case ta.Class == Double || tb.Class == Double:
+		return newCall("%", TDouble, func(ev *evaluation) (*vector.Vec, error) {
+			out := ev.out(vector.F64)
+			a, am := f64s(ev.args[0])
+			b, bm := f64s(ev.args[1])
+			return out, ev.each(func(i int) error {
+				if b[i&bm] == 0 {
+					ev.zeroDivision(out, i)
+					return nil
+				}
+				out.F64s[i] = math.Mod(a[i&am], b[i&bm])
+				return nil
+			})
+		}, asDouble(ctx, a), asDouble(ctx, b)).nullable(), nil
+	case ta.Class == Int && tb.Class == Int:
+		t := TBigInt
+		t.Unsigned = ta.Unsigned
+		return newCall("%", t, func(ev *evaluation) (*vector.Vec, error) {
+			out := ev.out(vector.I64)
+			a, am := i64s(ev.args[0])
+			b, bm := i64s(ev.args[1])
+			return out, ev.each(func(i int) error {
+				x, y := a[i&am], b[i&bm]
+				if y == 0 {
+					ev.zeroDivision(out, i)
+					return nil
+				}
+				xn, yn := !ta.Unsigned && x < 0, !tb.Unsigned && y < 0
+				ux, uy := uint64(x), uint64(y)
+				if xn {
+					ux = -ux
+				}
+				if yn {
+					uy = -uy
+				}
+				r := ux % uy
+				if xn {
+					r = -r
+				}
+				out.I64s[i] = int64(r)
+				return nil
+			})
+		}, toNumeric(ctx, a), toNumeric(ctx, b)).nullable(), nil
+	}
+	da, db := decimalOf(ta), decimalOf(tb)
+	s := max(da.Scale, db.Scale)
+	t := TDecimal(min(max(da.Precision-da.Scale, db.Precision-db.Scale)+s, 65), s)
+	return newCall("%", t, func(ev *evaluation) (*vector.Vec, error) {
+		out := ev.out(t.Physical())
+		return out, ev.each(func(i int) error {
+			x, y := decAt(da, ev.args[0], i), decAt(db, ev.args[1], i)
+			if y.unscaled.Sign() == 0 {
+				ev.zeroDivision(out, i)
+				return nil
+			}
+			setDec(out, i, new(big.Int).Rem(x.rescale(s), y.rescale(s)))
+			return nil
+		})
+	}, convert(ctx, a, da), convert(ctx, b, db)).nullable(), nil
+}
+
+func negate(ctx *Context, a Expr) (Expr, error) {
+	if err := isNested(a); err != nil {
+		return nil, err
+	}
+	t := numeric(a)
+	a = hexArg(a)
+	switch t.Class {
+	case Int:
+		l, literal := a.(*LiteralExpr)
+		if literal && !l.Val.IsNull() {
+			// A constant whose bits are 2^63 or more is negated as a decimal,
+			// except the literal 9223372036854775808 itself.
+			x := intAt(l.Val.Vec, 0)
+			if x == math.MinInt64 && l.text != "" && t.Unsigned {
+				v := Literal(IntValue(x))
+				v.text = "-(" + l.text + ")"
+				return v, nil
+			}
+			if x < 0 {
+				return negate(ctx, convert(ctx, a, decimalOf(t)))
+			}
+		}
+		r := TBigInt
+		r.Precision = t.Precision
+		return newCall("NEG", r, func(ev *evaluation) (*vector.Vec, error) {
+			out := ev.out(vector.I64)
+			a, m := i64s(ev.args[0])
+			return out, ev.each(func(i int) error {
+				x := a[i&m]
+				if x == math.MinInt64 && !t.Unsigned || t.Unsigned && uint64(x) > 1<<63 {
+					return outOfRange("BIGINT", ev.c)
+				}
+				out.I64s[i] = -x
+				return nil
+			})
+		}, toNumeric(ctx, a)), nil
+	case Decimal:
+		d := decimalOf(t)
+		return newCall("NEG", d, func(ev *evaluation) (*vector.Vec, error) {
+			out := ev.out(d.Physical())
+			switch out.Kind {
+			case vector.I64:
+				a, m := i64s(ev.args[0])
+				for i := range out.I64s {
+					out.I64s[i] = -a[i&m]
+				}
+			case vector.I128:
+				a, m := i128s(ev.args[0])
+				for i := range out.I128s {
+					out.I128s[i] = a[i&m].Neg()
+				}
+			default:
+				a, m := i256s(ev.args[0])
+				for i := range out.I256s {
+					out.I256s[i] = a[i&m].Neg()
+				}
+			}
+			return out, nil
+		}, convert(ctx, a, d)).asSafe(), nil
+	}
+	return newCall("NEG", TDouble, func(ev *evaluation) (*vector.Vec, error) {
+		out := ev.out(vector.F64)
+		a, m := f64s(ev.args[0])
+		for i := range out.F64s {
+			out.F64s[i] = -a[i&m]
+		}
+		return out, nil
+	}, asDouble(ctx, a)).asSafe(), nil
+}
+
+// noBinaryBits refuses bit operations on binary strings, which give binary
+// strings in MySQL 8. Hexadecimal literals are numbers.
+func noBinaryBits(args ...Expr) error {
+	for _, a := range args {
+		l, ok := a.(*LiteralExpr)
+		if a.Type().Class != Bytes || ok && l.hex {
+			return nil
+		}
+	}
+	return errs.Unsupportedf(-1, "bit operations on binary strings")
+}
+
+// bitInt is the integer type in which an operand of a bit operation is read.
+func bitInt(e Expr) Type {
+	if t := numeric(e); t.Class == Int && t.Unsigned || t.Class == Decimal {
+		return TUint64
+	}
+	return TBigInt
+}
+
+func bitwise(ctx *Context, op string, a, b Expr) (Expr, error) {
+	if err := isNested(a, b); err != nil {
+		return nil, err
+	}
+	if op == "<<" || op == ">>" {
+		if err := noBinaryBits(a); err != nil {
+			return nil, err
+		}
+	} else if err := noBinaryBits(a, b); err != nil {
+		return nil, err
+	}
+	return newCall(op, TUint64, func(ev *evaluation) (*vector.Vec, error) {
+		out := ev.out(vector.I64)
+		a, am := i64s(ev.args[0])
+		b, bm := i64s(ev.args[1])
+		r := out.I64s
+		switch op {
+		case "&":
+			for i := range r {
+				r[i] = a[i&am] & b[i&bm]
+			}
+		case "|":
+			for i := range r {
+				r[i] = a[i&am] | b[i&bm]
+			}
+		case "^":
+			for i := range r {
+				r[i] = a[i&am] ^ b[i&bm]
+			}
+		case "<<":
+			for i := range r {
+				r[i] = a[i&am] << uint64(b[i&bm])
+			}
+		default:
+			for i := range r {
+				r[i] = int64(uint64(a[i&am]) >> uint64(b[i&bm]))
+			}
+		}
+		return out, nil
+	}, convert(ctx, a, bitInt(a)), convert(ctx, b, bitInt(b))).asSafe(), nil
+}

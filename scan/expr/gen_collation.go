@@ -1,0 +1,151 @@
+//go:build ignore
+
+// gen_collation writes collation.bin.gz, the weights of the collations:
+//
+//	go run gen_collation.go allkeys-9.0.0.txt weights.tsv
+//
+// allkeys-9.0.0.txt is the Unicode Consortium's table of UCA 9.0.0 (in the
+// Python package pyuca, for one). weights.tsv has a line "code point TAB hex of
+// the utf8mb4_unicode_ci weights TAB hex of the utf8mb4_general_ci weight" for
+// every code point up to U+FFFF without surrogates: UCA 4.0.0's primary weights,
+// and the upper case base letters of Unicode 3, which are no longer published.
+package main
+
+import (
+	"bufio"
+	"compress/gzip"
+	"encoding/binary"
+	"fmt"
+	"log"
+	"os"
+	"regexp"
+	"sort"
+	"strconv"
+	"strings"
+)
+
+type writer struct{ b []byte }
+
+func (w *writer) u(x int) { w.b = binary.AppendUvarint(w.b, uint64(x)) }
+
+func (w *writer) table(t map[int][]int) {
+	var cps []int
+	for cp := range t {
+		cps = append(cps, cp)
+	}
+	sort.Ints(cps)
+	w.u(len(cps))
+	last := 0
+	for _, cp := range cps {
+		w.u(cp - last)
+		last = cp
+		w.u(len(t[cp]))
+		for _, x := range t[cp] {
+			w.u(x)
+		}
+	}
+}
+
+func hex(s string) int {
+	x, err := strconv.ParseInt(s, 16, 32)
+	if err != nil {
+		log.Fatal(err)
+	}
+	return int(x)
+}
+
+func main() {
+	f, err := os.Open(os.Args[1])
+	if err != nil {
+		log.Fatal(err)
+	}
+	weight := regexp.MustCompile(`\[[.*]([0-9A-F]+)\.`)
+	single := map[int][]int{}
+	type contraction struct {
+		cps, weights []int
+	}
+	var contractions []contraction
+	for s := bufio.NewScanner(f); s.Scan(); {
+		line, _, _ := strings.Cut(s.Text(), "#")
+		cps, ws, ok := strings.Cut(line, ";")
+		if !ok || strings.HasPrefix(line, "@") {
+			continue
+		}
+		c := contraction{}
+		for _, x := range strings.Fields(cps) {
+			c.cps = append(c.cps, hex(x))
+		}
+		for _, m := range weight.FindAllStringSubmatch(ws, -1) {
+			if p := hex(m[1]); p != 0 {
+				c.weights = append(c.weights, p)
+			}
+		}
+		if len(c.weights) > 8 {
+			c.weights = c.weights[:8] // as MySQL cuts the one longer expansion
+		}
+		if len(c.cps) == 1 {
+			single[c.cps[0]] = c.weights
+		} else {
+			contractions = append(contractions, c)
+		}
+	}
+	var w writer
+	w.table(single)
+	w.u(len(contractions))
+	for _, c := range contractions {
+		w.u(len(c.cps))
+		for _, x := range c.cps {
+			w.u(x)
+		}
+		w.u(len(c.weights))
+		for _, x := range c.weights {
+			w.u(x)
+		}
+	}
+	old, general := map[int][]int{}, map[int][]int{}
+	f, err = os.Open(os.Args[2])
+	if err != nil {
+		log.Fatal(err)
+	}
+	for s := bufio.NewScanner(f); s.Scan(); {
+		p := strings.Split(s.Text(), "\t")
+		cp, err := strconv.Atoi(p[0])
+		if err != nil {
+			log.Fatal(err)
+		}
+		var ws []int
+		for i := 0; i < len(p[1]); i += 4 {
+			ws = append(ws, hex(p[1][i:i+4]))
+		}
+		base := 0xFBC0
+		switch {
+		case cp >= 0x3400 && cp <= 0x4DB5:
+			base = 0xFB80
+		case cp >= 0x4E00 && cp <= 0x9FA5:
+			base = 0xFB40
+		}
+		if len(ws) != 2 || ws[0] != base+cp>>15 || ws[1] != cp&0x7FFF|0x8000 {
+			old[cp] = ws
+		}
+		if g := hex(p[2]); g != cp {
+			general[cp] = []int{g}
+		}
+	}
+	w.table(old)
+	w.table(general)
+	out, err := os.Create("collation.bin.gz")
+	if err != nil {
+		log.Fatal(err)
+	}
+	z, _ := gzip.NewWriterLevel(out, gzip.BestCompression)
+	if _, err := z.Write(w.b); err != nil {
+		log.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		log.Fatal(err)
+	}
+	if err := out.Close(); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(len(single), len(contractions), len(old), len(general), len(w.b))
+}

@@ -1,0 +1,204 @@
+package expr
+
+import (
+	"strings"
+
+	"github.com/thermocline/thermocline/internal/vector"
+)
+
+func init() {
+	register(&function{name: "IN", min: 2, max: -1, class: "comparison", usage: "x IN (a, b, …)",
+		doc: "TRUE if x equals an item, else NULL if x or an item is NULL, else FALSE.", resolve: in})
+}
+
+// in compares x with every item under the pair's own comparison rule, as MySQL
+// does; constant items of one rule go into a set that is built once.
+func in(ctx *Context, args []Expr) (Expr, error) {
+	x := args[0]
+	if len(args) == 2 {
+		return Call(ctx, "=", x, args[1])
+	}
+	// Text items against a number: each converts as the comparison says.
+	type group struct {
+		x     Expr
+		t     Type
+		items []*LiteralExpr
+	}
+	var groups []*group
+	var rest []Expr
+	sawNull := false
+	for _, item := range args[1:] {
+		if item.Type().Class == Null {
+			sawNull = true
+			continue
+		}
+		a, b, t, err := comparable2(ctx, " IN ", x, item)
+		if err != nil {
+			return nil, err
+		}
+		l, ok := b.(*LiteralExpr)
+		if !ok || x.Type().Class == Null || t.Class == JSON {
+			eq, err := Call(ctx, "=", x, item)
+			if err != nil {
+				return nil, err
+			}
+			rest = append(rest, eq)
+			continue
+		}
+		if l.Val.IsNull() {
+			sawNull = true
+			continue
+		}
+		t.Nullable = false
+		var g *group
+		for _, h := range groups {
+			if h.t.key() == t.key() && h.x.Key() == a.Key() && h.t.Precision == t.Precision {
+				g = h
+			}
+		}
+		if g == nil {
+			g = &group{x: a, t: t}
+			groups = append(groups, g)
+		}
+		g.items = append(g.items, l)
+	}
+	var terms []Expr
+	for _, g := range groups {
+		terms = append(terms, inSet(g.x, g.t, g.items, args))
+	}
+	terms = append(terms, rest...)
+	if sawNull {
+		terms = append(terms, convert(ctx, Literal(NullValue()), TBool))
+	}
+	if len(terms) == 1 {
+		return terms[0], nil
+	}
+	return Call(ctx, "OR", terms...)
+}
+
+// inList are the constants of an IN whose set is built.
+type inList struct {
+	t     Type
+	items []*LiteralExpr
+}
+
+// inSet is membership of x in constants that are not NULL.
+func inSet(x Expr, t Type, items []*LiteralExpr, all []Expr) Expr {
+	var key strings.Builder
+	key.WriteByte(' ')
+	for _, l := range items {
+		key.WriteString(l.Key())
+		key.WriteByte(',')
+	}
+	c := newCall("IN", TBool, nil, x)
+	c.inner = key.String()
+	c.extra = inList{t, items}
+	c.text = "(" + all[0].String() + " in (" + joinText(all[1:]) + "))"
+	set := newConstSet(t, items)
+	c.kern = func(ev *evaluation) (*vector.Vec, error) {
+		out := ev.out(vector.I8)
+		set.probe(ev, ev.args[0], out)
+		return out, nil
+	}
+	return c
+}
+
+func joinText(es []Expr) string {
+	parts := make([]string, len(es))
+	for i, e := range es {
+		parts[i] = e.String()
+	}
+	return strings.Join(parts, ",")
+}
+
+// constSet is a set of constants of one type.
+type constSet struct {
+	t      Type
+	ints   map[int64]struct{}
+	few    []int64
+	keys   map[string]struct{}
+	coll   *collation
+	values []*vector.Vec
+	cmp    func(a *vector.Vec, i int, b *vector.Vec, j int) int
+}
+
+func newConstSet(t Type, items []*LiteralExpr) *constSet {
+	s := &constSet{t: t}
+	switch k := t.Physical(); {
+	case k == vector.I8 || k == vector.I32 || k == vector.I64:
+		if len(items) <= 8 {
+			for _, l := range items {
+				s.few = append(s.few, intAt(l.Val.Vec, 0))
+			}
+			break
+		}
+		s.ints = make(map[int64]struct{}, len(items))
+		for _, l := range items {
+			s.ints[intAt(l.Val.Vec, 0)] = struct{}{}
+		}
+	case k == vector.Str && t.Class != JSON:
+		s.coll = collationOf(t).ready()
+		s.keys = make(map[string]struct{}, len(items))
+		for _, l := range items {
+			s.keys[string(s.key(nil, l.Val.Vec.Bytes(0)))] = struct{}{}
+		}
+	default:
+		s.cmp = comparer(t)
+		for _, l := range items {
+			s.values = append(s.values, l.Val.Vec)
+		}
+	}
+	return s
+}
+
+// key is a text's identity under the collation.
+func (s *constSet) key(dst, b []byte) []byte {
+	if s.coll.family == byBytes {
+		if s.coll.pad {
+			b = trimSpaces(b)
+		}
+		return b
+	}
+	return s.coll.appendKey(dst, b)
+}
+
+func (s *constSet) probe(ev *evaluation, v, out *vector.Vec) {
+	switch {
+	case s.few != nil:
+		ev.rows(func(i int) {
+			x := intAt(v, i)
+			for _, y := range s.few {
+				if x == y {
+					out.I8s[i] = 1
+					return
+				}
+			}
+		})
+	case s.ints != nil:
+		ev.rows(func(i int) {
+			if _, ok := s.ints[intAt(v, i)]; ok {
+				out.I8s[i] = 1
+			}
+		})
+	case s.keys != nil:
+		var buf []byte
+		ev.rows(func(i int) {
+			b := s.key(buf[:0], v.Bytes(i))
+			if s.coll.family != byBytes {
+				buf = b
+			}
+			if _, ok := s.keys[string(b)]; ok {
+				out.I8s[i] = 1
+			}
+		})
+	default:
+		ev.rows(func(i int) {
+			for _, y := range s.values {
+				if s.cmp(v, i, y, 0) == 0 {
+					out.I8s[i] = 1
+					return
+				}
+			}
+		})
+	}
+}
