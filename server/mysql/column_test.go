@@ -368,7 +368,7 @@ func TestDecimalText(t *testing.T) {
 		for scale := range 19 {
 			v := vector.New(vector.I64, 1)
 			v.AppendI64(x)
-			c := cell{kind: vector.I64, vals: v, scale: scale}
+			c := cell{kind: vector.I64, vals: v, i64s: v.I64s, scale: scale}
 			if got, want := string(appendDecimal(nil, &c, 0)), string(vector.FormatDecimal(nil, x, scale)); got != want {
 				t.Errorf("%d scale %d: %s, want %s", x, scale, got, want)
 			}

@@ -213,6 +213,10 @@ func (c *conn) farewell() error {
 // linger takes what a client is still sending, within limits, so that the error
 // reaches it instead of a reset.
 func (c *conn) linger() {
+	half, ok := c.raw.(interface{ CloseWrite() error })
+	if !ok || half.CloseWrite() != nil {
+		return
+	}
 	_ = c.raw.SetReadDeadline(time.Now().Add(2 * time.Second))
 	_, _ = io.CopyN(io.Discard, c.raw, 256<<20)
 }

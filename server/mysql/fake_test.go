@@ -214,6 +214,7 @@ func (s *fakeSession) Execute(ctx context.Context, text string, params []expr.Va
 		return s.rows(cols, b), nil
 	case strings.HasPrefix(low, "select numbers "): // select numbers n
 		n, _ := strconv.Atoi(low[len("select numbers "):])
+		n = max(0, min(n, 10_000_000))
 		var bs []*vector.Batch
 		for at := 0; at < n; at += 1000 {
 			v := vector.New(vector.I64, 1000)
@@ -233,6 +234,7 @@ func (s *fakeSession) Execute(ctx context.Context, text string, params []expr.Va
 		return r, nil
 	case strings.HasPrefix(low, "select bytes "):
 		n, _ := strconv.Atoi(low[len("select bytes "):])
+		n = max(0, min(n, 64<<20))
 		return s.rows([]session.Column{{Name: "b", Type: expr.TString(n, "")}}, vecBatch(strs(strings.Repeat("x", n)))), nil
 	}
 	return nil, errs.Userf(errs.Syntax, "You have an error in your SQL syntax; the fake does not answer near '%.40s' at line 1", text)

@@ -39,19 +39,20 @@ const (
 // of the current batch are.
 type cell struct {
 	form  form
-	width int // bytes of an integer in binary rows; of a BIT value
-	scale int
-	kind  vector.Kind // Invalid: any
-	typ   expr.Type
-
-	vec   *vector.Vec
-	vals  *vector.Vec // the payload
 	shape vector.Form
-	valid []uint64
+	kind  vector.Kind // Invalid: any
+	width int         // bytes of an integer in binary rows; of a BIT value
+	scale int
 
-	// The last day that was formatted: neighbours often share it.
-	day int64
-	ymd [10]byte
+	valid []uint64
+	codes []uint32 // of a dictionary
+	i32s  []int32
+	i64s  []int64
+	vals  *vector.Vec // the payload
+	vec   *vector.Vec // the column itself
+	typ   *expr.Type
+
+	date // the last day that was formatted
 }
 
 // rowEncoder turns batches into row packets, without an allocation a value for
@@ -67,9 +68,9 @@ type rowEncoder struct {
 func newRowEncoder(cols []session.Column, isBinary bool, loc *time.Location, text *transcoder) *rowEncoder {
 	e := &rowEncoder{cells: make([]cell, len(cols)), binary: isBinary, zone: zone{loc: loc}, text: text}
 	for i := range cols {
-		t := cols[i].Type
+		t := &cols[i].Type
 		c := &e.cells[i]
-		*c = cell{typ: t, scale: t.Scale, kind: t.Physical(), day: math.MinInt64}
+		*c = cell{typ: t, scale: t.Scale, kind: t.Physical(), date: date{day: math.MinInt64}}
 		switch t.Class {
 		case expr.Null:
 			c.kind = vector.Invalid
@@ -129,7 +130,8 @@ func (e *rowEncoder) bind(b *vector.Batch) error {
 	for i := range e.cells {
 		c := &e.cells[i]
 		v := b.Cols[i]
-		c.vec, c.vals, c.shape, c.valid = v, v.Values(), v.Form, v.Valid
+		c.vec, c.vals, c.shape, c.valid, c.codes = v, v.Values(), v.Form, v.Valid, v.Codes
+		c.i32s, c.i64s = c.vals.I32s, c.vals.I64s
 		if c.kind != vector.Invalid && c.vals.Kind != c.kind {
 			return errs.Internalf("send result: column %d holds %s, its type %s", i+1, c.vals.Kind, c.kind)
 		}
@@ -174,7 +176,7 @@ func (e *rowEncoder) textRow(w *wire, row int) {
 			continue
 		}
 		if c.shape == vector.Dict {
-			p = int(c.vec.Codes[row])
+			p = int(c.codes[row])
 		}
 		at := len(o)
 		switch c.form {
@@ -185,7 +187,7 @@ func (e *rowEncoder) textRow(w *wire, row int) {
 			o = putStr(o, e.text.toClient(c.vals.Bytes(p)))
 			continue
 		case asNested:
-			e.scratch = expr.AppendText(e.scratch[:0], c.typ, c.vec, row, e.zone.loc)
+			e.scratch = expr.AppendText(e.scratch[:0], *c.typ, c.vec, row, e.zone.loc)
 			o = putStr(o, e.scratch)
 			continue
 		}
@@ -194,27 +196,27 @@ func (e *rowEncoder) textRow(w *wire, row int) {
 		case asI8:
 			o = strconv.AppendInt(o, int64(c.vals.I8s[p]), 10)
 		case asI32:
-			o = strconv.AppendInt(o, int64(c.vals.I32s[p]), 10)
+			o = strconv.AppendInt(o, int64(c.i32s[p]), 10)
 		case asI64:
-			o = strconv.AppendInt(o, c.vals.I64s[p], 10)
+			o = strconv.AppendInt(o, c.i64s[p], 10)
 		case asU64:
-			o = strconv.AppendUint(o, uint64(c.vals.I64s[p]), 10)
+			o = strconv.AppendUint(o, uint64(c.i64s[p]), 10)
 		case asDecimal:
 			o = appendDecimal(o, c, p)
 		case asDate:
-			o = c.appendDate(o, int64(c.vals.I32s[p]))
+			o = c.appendDate(o, int64(c.i32s[p]))
 		case asDateTime:
-			o = c.appendDateTime(o, c.vals.I64s[p])
+			o = c.appendDateTime(o, c.i64s[p])
 		case asTimestamp:
-			o = c.appendDateTime(o, e.zone.wall(c.vals.I64s[p]))
+			o = c.appendDateTime(o, e.zone.wall(c.i64s[p]))
 		case asTime:
-			o = appendTime(o, c.vals.I64s[p], c.scale)
+			o = appendTime(o, c.i64s[p], c.scale)
 		case asYear:
-			o = append4(o, int(c.vals.I32s[p]))
+			o = append4(o, int(c.i32s[p]))
 		case asBit:
-			o = appendBit(o, uint64(c.vals.I64s[p]), c.width)
+			o = appendBit(o, uint64(c.i64s[p]), c.width)
 		case asFloat, asDouble:
-			o = expr.AppendText(o, c.typ, c.vec, row, nil)
+			o = expr.AppendText(o, *c.typ, c.vec, row, nil)
 		}
 		o[at] = byte(len(o) - at - 1)
 	}
@@ -240,15 +242,15 @@ func (e *rowEncoder) binaryRow(w *wire, row int) {
 			continue
 		}
 		if c.shape == vector.Dict {
-			p = int(c.vec.Codes[row])
+			p = int(c.codes[row])
 		}
 		switch c.form {
 		case asI8:
 			o = appendInt(o, uint64(int64(c.vals.I8s[p])), c.width)
 		case asI32:
-			o = appendInt(o, uint64(int64(c.vals.I32s[p])), c.width)
+			o = appendInt(o, uint64(int64(c.i32s[p])), c.width)
 		case asI64, asU64:
-			o = appendInt(o, uint64(c.vals.I64s[p]), c.width)
+			o = appendInt(o, uint64(c.i64s[p]), c.width)
 		case asDecimal:
 			at := len(o)
 			o = appendDecimal(append(o, 0), c, p)
@@ -262,20 +264,20 @@ func (e *rowEncoder) binaryRow(w *wire, row int) {
 		case asText:
 			o = putStr(o, e.text.toClient(c.vals.Bytes(p)))
 		case asDate:
-			y, m, d := civil(int64(c.vals.I32s[p]))
-			o = append(o, 4, byte(y), byte(y>>8), byte(m), byte(d))
+			c.set(int64(c.i32s[p]))
+			o = append(o, 4, byte(c.y), byte(c.y>>8), byte(c.m), byte(c.d))
 		case asDateTime:
-			o = appendBinaryDateTime(o, c.vals.I64s[p])
+			o = c.appendBinaryDateTime(o, c.i64s[p])
 		case asTimestamp:
-			o = appendBinaryDateTime(o, e.zone.wall(c.vals.I64s[p]))
+			o = c.appendBinaryDateTime(o, e.zone.wall(c.i64s[p]))
 		case asTime:
-			o = appendBinaryTime(o, c.vals.I64s[p])
+			o = appendBinaryTime(o, c.i64s[p])
 		case asYear:
-			o = put16(o, uint16(c.vals.I32s[p]))
+			o = put16(o, uint16(c.i32s[p]))
 		case asBit:
-			o = appendBit(append(o, byte(c.width)), uint64(c.vals.I64s[p]), c.width)
+			o = appendBit(append(o, byte(c.width)), uint64(c.i64s[p]), c.width)
 		case asNested:
-			e.scratch = expr.AppendText(e.scratch[:0], c.typ, c.vec, row, e.zone.loc)
+			e.scratch = expr.AppendText(e.scratch[:0], *c.typ, c.vec, row, e.zone.loc)
 			o = putStr(o, e.scratch)
 		}
 	}
@@ -296,12 +298,21 @@ func appendInt(o []byte, v uint64, width int) []byte {
 	return binary.LittleEndian.AppendUint64(o, v)
 }
 
+// pow10 has the powers of ten that fit.
+var pow10 = func() (p [20]uint64) {
+	p[0] = 1
+	for i := 1; i < len(p); i++ {
+		p[i] = 10 * p[i-1]
+	}
+	return p
+}()
+
 // appendDecimal appends the text of a decimal.
 func appendDecimal(o []byte, c *cell, p int) []byte {
 	var v int64
 	switch c.kind {
 	case vector.I64:
-		v = c.vals.I64s[p]
+		v = c.i64s[p]
 	case vector.I128:
 		x := c.vals.I128s[p]
 		if !x.IsInt64() {
@@ -311,29 +322,26 @@ func appendDecimal(o []byte, c *cell, p int) []byte {
 	default:
 		return vector.AppendDecimalText(o, c.vals, p, c.scale)
 	}
+	if c.scale >= len(pow10) {
+		return vector.AppendDecimalText(o, c.vals, p, c.scale)
+	}
 	u := uint64(v)
 	if v < 0 {
 		o, u = append(o, '-'), -u
 	}
-	if c.scale == 0 {
+	if c.scale <= 0 {
 		return strconv.AppendUint(o, u, 10)
 	}
+	unit := pow10[c.scale]
+	o = append(strconv.AppendUint(o, u/unit, 10), '.')
 	at := len(o)
-	o = strconv.AppendUint(o, u, 10)
-	// At least one digit before the point.
-	if missing := c.scale + 1 - (len(o) - at); missing > 0 {
-		for range missing {
-			o = append(o, '0')
-		}
-		copy(o[at+missing:], o[at:len(o)-missing])
-		for i := range missing {
-			o[at+i] = '0'
-		}
+	for range c.scale {
+		o = append(o, '0')
 	}
-	o = append(o, 0)
-	point := len(o) - 1 - c.scale
-	copy(o[point+1:], o[point:len(o)-1])
-	o[point] = '.'
+	for f, i := u%unit, len(o)-1; f > 0 && i >= at; i-- {
+		o[i] = byte('0' + f%10)
+		f /= 10
+	}
 	return o
 }
 

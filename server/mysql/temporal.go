@@ -84,16 +84,29 @@ func append2(o []byte, v int) []byte { return append(o, byte('0'+v/10%10), byte(
 
 func append4(o []byte, v int) []byte { return append2(append2(o, v/100), v) }
 
-// appendDate appends YYYY-MM-DD.
-func (c *cell) appendDate(o []byte, day int64) []byte {
-	if day != c.day {
-		y, m, d := civil(day)
-		b := append(append4(c.ymd[:0], y), '-')
-		b = append(append2(b, m), '-')
-		append2(b, d)
-		c.day = day
+// date remembers a day in its forms: neighbours in a column often share it.
+type date struct {
+	day  int64
+	y    uint16
+	m, d uint8
+	text [10]byte // YYYY-MM-DD
+}
+
+func (c *date) set(day int64) {
+	if day == c.day {
+		return
 	}
-	return append(o, c.ymd[:]...)
+	y, m, d := civil(day)
+	b := append(append4(c.text[:0], y), '-')
+	b = append(append2(b, m), '-')
+	append2(b, d)
+	c.day, c.y, c.m, c.d = day, uint16(y), uint8(m), uint8(d)
+}
+
+// appendDate appends YYYY-MM-DD.
+func (c *date) appendDate(o []byte, day int64) []byte {
+	c.set(day)
+	return append(o, c.text[:]...)
 }
 
 // appendDateTime appends YYYY-MM-DD hh:mm:ss and the fraction.
@@ -139,19 +152,20 @@ func appendFraction(o []byte, us, digits int) []byte {
 }
 
 // appendBinaryDateTime appends the length and as many fields as are not zero.
-func appendBinaryDateTime(o []byte, us int64) []byte {
+func (c *date) appendBinaryDateTime(o []byte, us int64) []byte {
 	day := floorDiv(us, microsPerDay)
 	us -= day * microsPerDay
-	y, m, d := civil(day)
-	s, frac := int(us/microsPerSecond), uint32(us%microsPerSecond)
-	switch {
-	case frac != 0:
-		o = append(o, 11, byte(y), byte(y>>8), byte(m), byte(d), byte(s/3600), byte(s/60%60), byte(s%60))
-		return put32(o, frac)
-	case s != 0:
-		return append(o, 7, byte(y), byte(y>>8), byte(m), byte(d), byte(s/3600), byte(s/60%60), byte(s%60))
+	c.set(day)
+	s, frac := uint32(us/microsPerSecond), uint32(us%microsPerSecond)
+	if us == 0 {
+		return append(o, 4, byte(c.y), byte(c.y>>8), c.m, c.d)
 	}
-	return append(o, 4, byte(y), byte(y>>8), byte(m), byte(d))
+	h, mi := s/3600, s/60%60
+	if frac == 0 {
+		return append(o, 7, byte(c.y), byte(c.y>>8), c.m, c.d, byte(h), byte(mi), byte(s%60))
+	}
+	o = append(o, 11, byte(c.y), byte(c.y>>8), c.m, c.d, byte(h), byte(mi), byte(s%60))
+	return put32(o, frac)
 }
 
 // appendBinaryTime appends the length, sign, days, hours, minutes, seconds and
