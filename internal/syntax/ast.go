@@ -214,9 +214,8 @@ const (
 // GroupItem is one grouping element.
 type GroupItem struct {
 	At
-	Kind GroupKind
-	Sets [][]Expr
-	// Desc is MySQL 5.7's GROUP BY x DESC, which servers since 8.0.13 refuse.
+	Kind  GroupKind
+	Sets  [][]Expr
 	Items []*GroupItem // nested elements of GROUPING SETS (ROLLUP inside), in order after Sets
 }
 

@@ -604,9 +604,6 @@ type Unsupported struct {
 	Text string // source text of the statement
 }
 
-// Empty is a statement of nothing but blanks and comments.
-type Empty struct{ At }
-
 func (*Insert) statement()           {}
 func (*Update) statement()           {}
 func (*Delete) statement()           {}
@@ -655,4 +652,3 @@ func (*TableMaintenance) statement() {}
 func (*Flush) statement()            {}
 func (*Do) statement()               {}
 func (*Unsupported) statement()      {}
-func (*Empty) statement()            {}

@@ -1,0 +1,687 @@
+package syntax
+
+import "strings"
+
+// query reads a query expression: [WITH …] body [ORDER BY …] [LIMIT …] ….
+func (p *parser) query() *Query {
+	p.enter()
+	defer func() { p.depth-- }()
+	q := &Query{At: p.at()}
+	saved := p.into
+	p.into = nil
+	if p.is("WITH") {
+		q.With = p.with()
+	}
+	q.Body = p.setOps(p.operand(), 0)
+	p.queryTail(q)
+	if p.into != nil {
+		q.Into = p.into
+	}
+	p.into = saved
+	return q
+}
+
+// queryFrom continues a query whose first operand, in parentheses, was read.
+func (p *parser) queryFrom(first *Query) *Query {
+	q := &Query{At: first.At}
+	saved := p.into
+	p.into = nil
+	q.Body = p.setOps(unwrap(first), 0)
+	p.queryTail(q)
+	if p.into != nil {
+		q.Into = p.into
+	}
+	p.into = saved
+	return q
+}
+
+// unwrap drops the parentheses of a query that has no clauses of its own.
+func unwrap(q *Query) QueryBody {
+	if q.With == nil && q.OrderBy == nil && q.Limit == nil && q.Locks == nil && q.Into == nil {
+		return q.Body
+	}
+	return q
+}
+
+// operand reads one operand of a set operation.
+func (p *parser) operand() QueryBody {
+	switch p.tok.word {
+	case "SELECT":
+		return p.selectCore()
+	case "VALUES":
+		return p.values()
+	case "TABLE":
+		t := &TableQuery{At: p.at()}
+		p.advance()
+		t.Name = p.objectName()
+		return t
+	case "(":
+		return unwrap(p.parenQueryOrNested())
+	}
+	p.bad()
+	return nil
+}
+
+// parenQueryOrNested reads (query), where query may itself start with
+// parentheses.
+func (p *parser) parenQueryOrNested() *Query {
+	p.enter()
+	defer func() { p.depth-- }()
+	p.expect("(")
+	q := p.query()
+	p.expect(")")
+	return q
+}
+
+// setOps reads UNION, EXCEPT and INTERSECT after left; INTERSECT, which binds
+// tighter, alone when min is 1.
+func (p *parser) setOps(left QueryBody, min int) QueryBody {
+	for {
+		var kind SetOpKind
+		switch p.tok.word {
+		case "UNION":
+			kind = Union
+		case "EXCEPT", "MINUS":
+			kind = Except
+		case "INTERSECT":
+			kind = Intersect
+		default:
+			return left
+		}
+		if kind != Intersect && min > 0 {
+			return left
+		}
+		s := &SetOp{At: At(left.Pos()), Kind: kind, Left: left}
+		p.advance()
+		if p.accept("ALL") {
+			s.All = true
+		} else {
+			s.Distinct = p.accept("DISTINCT")
+		}
+		p.enter()
+		s.Right = p.operand()
+		if kind != Intersect {
+			s.Right = p.setOps(s.Right, 1)
+		}
+		p.depth--
+		left = s
+	}
+}
+
+// queryTail reads ORDER BY, LIMIT, INTO and locks.
+func (p *parser) queryTail(q *Query) {
+	if p.accept2("ORDER", "BY") {
+		q.OrderBy = p.orderItems()
+	}
+	q.Limit = p.limitClause()
+	for {
+		switch {
+		case p.is("INTO") && q.Into == nil && p.into == nil:
+			q.Into = p.intoClause()
+		case p.is("FOR") && (p.peek(1).word == "UPDATE" || p.peek(1).word == "SHARE"):
+			q.Locks = append(q.Locks, p.lock())
+		case p.is2("LOCK", "IN"):
+			pos := p.at()
+			p.advance()
+			p.advance()
+			p.expect("SHARE")
+			p.expect("MODE")
+			q.Locks = append(q.Locks, &Lock{At: pos, Strength: LockShare})
+		default:
+			return
+		}
+	}
+}
+
+// limitClause reads LIMIT, OFFSET and FETCH in the orders of MySQL, Flink and
+// Trino; nil when there is none.
+func (p *parser) limitClause() *Limit {
+	var l *Limit
+	get := func() *Limit {
+		if l == nil {
+			l = &Limit{At: p.at()}
+		}
+		return l
+	}
+	if p.is("OFFSET") {
+		get()
+		p.advance()
+		l.Offset = p.limitValue()
+		p.acceptAny("ROW", "ROWS")
+	}
+	switch {
+	case p.is("LIMIT"):
+		if l != nil {
+			p.advance()
+			if !p.accept("ALL") {
+				l.Count = p.limitValue()
+			}
+			return l
+		}
+		l = p.limitN()
+	case p.is("FETCH"):
+		get()
+		p.advance()
+		if p.acceptAny("FIRST", "NEXT") == "" {
+			p.bad()
+		}
+		l.Count = &NumberLit{At: p.at(), Text: "1"}
+		if !p.is("ROW") && !p.is("ROWS") {
+			l.Count = p.limitValue()
+		}
+		if p.acceptAny("ROW", "ROWS") == "" {
+			p.bad()
+		}
+		if p.accept2("WITH", "TIES") {
+			l.WithTies = true
+		} else {
+			p.expect("ONLY")
+		}
+	}
+	return l
+}
+
+// limitN reads LIMIT n | LIMIT o, n | LIMIT n OFFSET o | LIMIT ALL.
+func (p *parser) limitN() *Limit {
+	l := &Limit{At: p.at()}
+	p.expect("LIMIT")
+	if p.accept("ALL") {
+		return l
+	}
+	l.Count = p.limitValue()
+	switch {
+	case p.accept(","):
+		l.Offset = l.Count
+		l.Count = p.limitValue()
+	case p.accept("OFFSET"):
+		l.Offset = p.limitValue()
+		p.acceptAny("ROW", "ROWS")
+	}
+	return l
+}
+
+// limitValue reads what may stand in LIMIT: a number, a parameter or a variable.
+func (p *parser) limitValue() Expr {
+	switch p.tok.kind {
+	case tInt, tParam, tUserVar, tWord, tQuoted, tHex, tBits:
+		if p.tok.kind == tWord && !p.isName() {
+			p.bad()
+		}
+		return p.primary()
+	}
+	p.bad()
+	return nil
+}
+
+func (p *parser) lock() *Lock {
+	l := &Lock{At: p.at()}
+	p.expect("FOR")
+	if p.accept("SHARE") {
+		l.Strength = LockShare
+	} else {
+		p.expect("UPDATE")
+	}
+	if p.accept("OF") {
+		l.Of = p.objectNames()
+	}
+	switch {
+	case p.accept("NOWAIT"):
+		l.Wait = LockNoWait
+	case p.accept2("SKIP", "LOCKED"):
+		l.Wait = LockSkipLocked
+	}
+	return l
+}
+
+func (p *parser) intoClause() *Into {
+	n := &Into{At: p.at()}
+	p.expect("INTO")
+	switch {
+	case p.accept("OUTFILE"):
+		n.Outfile = p.stringValue()
+		if p.accept("CHARSET") || p.accept2("CHARACTER", "SET") {
+			n.Charset = p.lowerName()
+		}
+		n.Format = p.fileFormat()
+	case p.accept("DUMPFILE"):
+		n.Dumpfile = p.stringValue()
+	default:
+		for {
+			if p.tok.kind == tUserVar {
+				n.Vars = append(n.Vars, &UserVar{p.at(), p.tok.str})
+				p.advance()
+			} else {
+				id := p.ident()
+				n.Vars = append(n.Vars, &ColumnRef{id.At, []Ident{id}})
+			}
+			if !p.accept(",") {
+				break
+			}
+		}
+	}
+	return n
+}
+
+// fileFormat reads FIELDS … LINES …; nil when there is none.
+func (p *parser) fileFormat() *FileFormat {
+	var f *FileFormat
+	if p.is("FIELDS") || p.is("COLUMNS") {
+		f = &FileFormat{At: p.at()}
+		p.advance()
+		n := 0
+		for ; ; n++ {
+			switch {
+			case p.accept2("TERMINATED", "BY"):
+				f.Terminated = p.formatString()
+				continue
+			case p.is2("OPTIONALLY", "ENCLOSED"):
+				p.advance()
+				f.OptionallyEnclosed = true
+				p.expect("ENCLOSED")
+				p.expect("BY")
+				f.Enclosed = p.formatString()
+				continue
+			case p.accept2("ENCLOSED", "BY"):
+				f.Enclosed = p.formatString()
+				continue
+			case p.accept2("ESCAPED", "BY"):
+				f.Escaped = p.formatString()
+				continue
+			}
+			break
+		}
+		if n == 0 {
+			p.bad()
+		}
+	}
+	if p.is("LINES") {
+		if f == nil {
+			f = &FileFormat{At: p.at()}
+		}
+		p.advance()
+		n := 0
+		for ; ; n++ {
+			switch {
+			case p.accept2("STARTING", "BY"):
+				f.LinesStarting = p.formatString()
+				continue
+			case p.accept2("TERMINATED", "BY"):
+				f.LinesTerminated = p.formatString()
+				continue
+			}
+			break
+		}
+		if n == 0 {
+			p.bad()
+		}
+	}
+	return f
+}
+
+func (p *parser) formatString() *string {
+	s := p.stringOrBytes()
+	return &s
+}
+
+func (p *parser) with() *With {
+	w := &With{At: p.at()}
+	p.expect("WITH")
+	w.Recursive = p.accept("RECURSIVE")
+	for {
+		c := &CTE{At: p.at(), Name: p.ident()}
+		if p.is("(") {
+			c.Columns = p.identList()
+		}
+		p.expect("AS")
+		c.Query = p.parenQuery()
+		w.CTEs = append(w.CTEs, c)
+		if !p.accept(",") {
+			return w
+		}
+	}
+}
+
+// values reads VALUES ROW(…), … and VALUES (…), ….
+func (p *parser) values() *Values {
+	v := &Values{At: p.at()}
+	p.expect("VALUES")
+	for {
+		p.accept("ROW")
+		if p.o.Dialect == Trino && !p.is("(") {
+			v.Rows = append(v.Rows, []Expr{p.expr()})
+		} else {
+			v.Rows = append(v.Rows, p.valueRow())
+		}
+		if !p.accept(",") {
+			return v
+		}
+	}
+}
+
+// valueRow reads (a, b, …), maybe empty; an element may be DEFAULT.
+func (p *parser) valueRow() []Expr {
+	p.expect("(")
+	row := []Expr{}
+	if !p.is(")") {
+		row = p.exprList()
+	}
+	p.expect(")")
+	return row
+}
+
+// selectCore reads SELECT … up to the clauses of the query around it.
+func (p *parser) selectCore() *Select {
+	s := &Select{At: p.at()}
+	p.expect("SELECT")
+	s.Hints = p.hintsHere()
+	p.selectOptions(s)
+	s.Items = p.selectItems()
+	if p.is("INTO") && p.into == nil {
+		p.into = p.intoClause()
+	}
+	if p.accept("FROM") {
+		if p.is("DUAL") {
+			p.advance()
+			s.Dual = true
+		} else {
+			s.From = p.tableRefs()
+		}
+	}
+	if p.accept("WHERE") {
+		s.Where = p.expr()
+	}
+	if p.is2("GROUP", "BY") {
+		s.GroupBy = p.groupBy()
+	}
+	if p.accept("HAVING") {
+		s.Having = p.expr()
+	}
+	if p.accept("WINDOW") {
+		for {
+			w := &NamedWindow{At: p.at(), Name: p.ident()}
+			p.expect("AS")
+			w.Spec = p.windowSpec()
+			s.Windows = append(s.Windows, w)
+			if !p.accept(",") {
+				break
+			}
+		}
+	}
+	if p.accept("QUALIFY") {
+		s.Qualify = p.expr()
+	}
+	return s
+}
+
+func (p *parser) selectOptions(s *Select) {
+	for {
+		switch p.tok.word {
+		case "DISTINCT", "DISTINCTROW":
+			if s.All {
+				p.bad()
+			}
+			s.Distinct = true
+		case "ALL":
+			if s.Distinct {
+				p.bad()
+			}
+			s.All = true
+		case "STRAIGHT_JOIN":
+			s.StraightJoin = true
+		case "HIGH_PRIORITY":
+			s.HighPriority = true
+		case "SQL_SMALL_RESULT":
+			s.SQLSmallResult = true
+		case "SQL_BIG_RESULT":
+			s.SQLBigResult = true
+		case "SQL_BUFFER_RESULT":
+			s.SQLBufferResult = true
+		case "SQL_NO_CACHE":
+			s.SQLNoCache = true
+		case "SQL_CACHE":
+		case "SQL_CALC_FOUND_ROWS":
+			s.SQLCalcFoundRows = true
+		default:
+			return
+		}
+		p.advance()
+	}
+}
+
+// hintsHere parses the optimizer hints before the current token.
+func (p *parser) hintsHere() []*Hint {
+	var list []*Hint
+	for _, h := range p.takeHints() {
+		list = append(list, parseHints(h)...)
+	}
+	return list
+}
+
+// parseHints cuts "NAME(args) NAME …". What does not have that form is left out,
+// as MySQL ignores malformed hints.
+func parseHints(h hintText) []*Hint {
+	var list []*Hint
+	s := h.text
+	for i := 0; i < len(s); {
+		if !isIdentByte(s[i]) {
+			i++
+			continue
+		}
+		start := i
+		for i < len(s) && isIdentByte(s[i]) {
+			i++
+		}
+		hint := &Hint{At: At(h.pos + start), Name: strings.ToUpper(s[start:i])}
+		for i < len(s) && isSpace(s[i]) {
+			i++
+		}
+		if i < len(s) && s[i] == '(' {
+			end := closingParen(s, i)
+			if end < 0 {
+				return list
+			}
+			hint.Args = strings.TrimSpace(s[i+1 : end])
+			i = end + 1
+		}
+		list = append(list, hint)
+	}
+	return list
+}
+
+// closingParen finds the parenthesis that closes the one at open, knowing
+// strings and quoted names; -1 when there is none.
+func closingParen(s string, open int) int {
+	depth := 0
+	for i := open; i < len(s); i++ {
+		switch c := s[i]; c {
+		case '(':
+			depth++
+		case ')':
+			if depth--; depth == 0 {
+				return i
+			}
+		case '\'', '"', '`':
+			j := strings.IndexByte(s[i+1:], c)
+			if j < 0 {
+				return -1
+			}
+			i += j + 1
+		}
+	}
+	return -1
+}
+
+func (p *parser) selectItems() []*SelectItem {
+	var list []*SelectItem
+	for {
+		list = append(list, p.selectItem())
+		if !p.accept(",") {
+			return list
+		}
+	}
+}
+
+func (p *parser) selectItem() *SelectItem {
+	it := &SelectItem{At: p.at()}
+	if st := p.star(); st != nil {
+		it.Expr = st
+		return it
+	}
+	it.Expr = p.expr()
+	it.Text = p.textFrom(int(it.At))
+	switch {
+	case p.accept("AS"):
+		it.HasAlias = true
+		it.Alias = p.alias()
+	case p.tok.kind == tString, p.isName() && !p.endsItem():
+		it.HasAlias = true
+		it.Alias = p.alias()
+	}
+	return it
+}
+
+// alias reads a name or string after AS.
+func (p *parser) alias() Ident {
+	if p.tok.kind == tString {
+		id := Ident{At: p.at(), Name: p.tok.str, Quoted: true}
+		p.advance()
+		return id
+	}
+	if p.tok.kind == tQuoted {
+		return p.takeIdent()
+	}
+	return p.ident()
+}
+
+// endsItem reports whether an unreserved keyword here starts a clause of
+// another dialect rather than an alias.
+func (p *parser) endsItem() bool {
+	switch p.tok.word {
+	case "QUALIFY":
+		return p.tok.kind == tWord
+	case "OFFSET":
+		k := p.peek(1).kind
+		return k == tInt || k == tParam
+	case "MINUS":
+		w := p.peek(1).word
+		return w == "SELECT" || w == "ALL" || w == "("
+	}
+	return false
+}
+
+// star reads * and t.*; nil when something else stands here.
+func (p *parser) star() *Star {
+	pos := p.at()
+	if p.accept("*") {
+		return &Star{At: pos}
+	}
+	if p.tok.kind != tWord && p.tok.kind != tQuoted || p.tok.reserved {
+		return nil
+	}
+	for n := 1; n <= 5; n += 2 {
+		if p.peek(n).word != "." {
+			return nil
+		}
+		t := p.peek(n + 1)
+		if t.word == "*" && t.kind == tOp {
+			st := &Star{At: pos}
+			for i := 0; i < n; i += 2 {
+				st.Qualifier = append(st.Qualifier, p.takeIdent())
+				p.expect(".")
+			}
+			p.expect("*")
+			if p.o.Dialect == Trino && p.accept("AS") {
+				st.Aliases = p.identList()
+			}
+			return st
+		}
+		if t.kind != tWord && t.kind != tQuoted {
+			return nil
+		}
+	}
+	return nil
+}
+
+func (p *parser) groupBy() *GroupBy {
+	g := &GroupBy{At: p.at()}
+	p.expect("GROUP")
+	p.expect("BY")
+	switch {
+	case p.is("ALL"):
+		p.advance()
+		g.All = true
+	case p.is("DISTINCT"):
+		p.advance()
+		g.Distinct = true
+	}
+	if g.All && p.endsGroupBy() {
+		return g
+	}
+	for {
+		g.Items = append(g.Items, p.groupItem())
+		if !p.accept(",") {
+			break
+		}
+	}
+	if p.accept2("WITH", "ROLLUP") {
+		g.WithRollup = true
+	}
+	return g
+}
+
+func (p *parser) endsGroupBy() bool {
+	switch p.tok.word {
+	case "HAVING", "ORDER", "LIMIT", "WINDOW", "QUALIFY", ")", ";", "UNION", "EXCEPT", "INTERSECT":
+		return true
+	}
+	return p.tok.kind == tEOF
+}
+
+func (p *parser) groupItem() *GroupItem {
+	g := &GroupItem{At: p.at()}
+	switch {
+	case p.is("ROLLUP") && p.peek(1).word == "(":
+		g.Kind = GroupRollup
+	case p.is("CUBE") && p.peek(1).word == "(":
+		g.Kind = GroupCube
+	case p.is("GROUPING") && p.peek(1).word == "SETS":
+		g.Kind = GroupSets
+		p.advance()
+	default:
+		g.Sets = [][]Expr{{p.expr()}}
+		return g
+	}
+	p.advance()
+	p.expect("(")
+	for !p.is(")") {
+		g.add(p)
+		if !p.accept(",") {
+			break
+		}
+	}
+	p.expect(")")
+	return g
+}
+
+// add reads one element of ROLLUP, CUBE or GROUPING SETS: (a, b), a, () or,
+// in GROUPING SETS, a nested grouping element.
+func (g *GroupItem) add(p *parser) {
+	if g.Kind == GroupSets && (p.is("ROLLUP") || p.is("CUBE") || p.is("GROUPING") && p.peek(1).word == "SETS") {
+		p.enter()
+		g.Items = append(g.Items, p.groupItem())
+		p.depth--
+		return
+	}
+	if p.is2("(", ")") {
+		p.advance()
+		p.advance()
+		g.Sets = append(g.Sets, []Expr{})
+		return
+	}
+	e := p.expr()
+	if r, ok := e.(*Row); ok && !r.Explicit {
+		g.Sets = append(g.Sets, r.Items)
+		return
+	}
+	g.Sets = append(g.Sets, []Expr{e})
+}
