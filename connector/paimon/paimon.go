@@ -16,6 +16,8 @@ import (
 	"github.com/thermocline/thermocline/catalog"
 	"github.com/thermocline/thermocline/connector/fileio"
 	"github.com/thermocline/thermocline/connector/format"
+	"github.com/thermocline/thermocline/connector/paimon/read"
+	"github.com/thermocline/thermocline/internal/memory"
 )
 
 // Config is what a Driver needs from outside.
@@ -28,12 +30,17 @@ type Config struct {
 	// commit_time, which are instants in the files but TIMESTAMP(3), a wall
 	// clock, in Paimon's definition of these tables. nil is UTC.
 	Location *time.Location
+	// CacheBytes bounds the cache of decoded metadata; 0 is 64 MiB. CacheBudget
+	// pays for it; nil is nobody.
+	CacheBytes  int64
+	CacheBudget *memory.Budget
 }
 
 // Driver opens and makes tables. It is safe for concurrent use; tables opened
 // by one driver share its caches.
 type Driver struct {
-	cfg Config
+	cfg   Config
+	cache *read.Cache
 }
 
 // NewDriver makes a driver.
@@ -41,7 +48,10 @@ func NewDriver(cfg Config) *Driver {
 	if cfg.Location == nil {
 		cfg.Location = time.UTC
 	}
-	return &Driver{cfg: cfg}
+	if cfg.CacheBytes <= 0 {
+		cfg.CacheBytes = 64 << 20
+	}
+	return &Driver{cfg: cfg, cache: read.NewCache(cfg.CacheBytes, cfg.CacheBudget)}
 }
 
 // Table is an opened table or branch. It is immutable and safe for concurrent

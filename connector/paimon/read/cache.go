@@ -1,0 +1,125 @@
+package read
+
+import (
+	"container/list"
+	"sync"
+	"time"
+
+	"github.com/thermocline/thermocline/catalog"
+	"github.com/thermocline/thermocline/connector/fileio"
+	"github.com/thermocline/thermocline/connector/paimon/spec"
+	"github.com/thermocline/thermocline/internal/memory"
+)
+
+// Cache keeps decoded metadata in memory: manifests and manifest lists by path,
+// for ever, since their names hold uuids, and schemas by path, size and
+// modification time. The least recently used go first when it is full. A nil
+// Cache keeps nothing. It is safe for concurrent use.
+type Cache struct {
+	mu     sync.Mutex
+	limit  int64
+	budget *memory.Budget
+	used   int64
+	items  map[string]*list.Element
+	order  list.List // front: used last
+}
+
+type cacheItem struct {
+	key   string
+	size  int64
+	value any
+	// of schemas
+	fileSize int64
+	modified time.Time
+}
+
+// NewCache makes a cache of at most limit bytes, paid from budget (nil: from
+// nobody).
+func NewCache(limit int64, budget *memory.Budget) *Cache {
+	return &Cache{limit: limit, budget: budget, items: map[string]*list.Element{}}
+}
+
+func (c *Cache) get(key string) *cacheItem {
+	if c == nil {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.items[key]
+	if e == nil {
+		return nil
+	}
+	c.order.MoveToFront(e)
+	return e.Value.(*cacheItem)
+}
+
+func (c *Cache) put(it *cacheItem) {
+	if c == nil || it.size > c.limit {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e := c.items[it.key]; e != nil {
+		c.drop(e)
+	}
+	for c.used+it.size > c.limit {
+		c.drop(c.order.Back())
+	}
+	if c.budget.Reserve(it.size) != nil {
+		return // others need the memory more
+	}
+	c.used += it.size
+	c.items[it.key] = c.order.PushFront(it)
+}
+
+func (c *Cache) drop(e *list.Element) {
+	it := c.order.Remove(e).(*cacheItem)
+	delete(c.items, it.key)
+	c.used -= it.size
+	c.budget.Release(it.size)
+}
+
+// Shed drops everything.
+func (c *Cache) Shed() {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for e := c.order.Back(); e != nil; e = c.order.Back() {
+		c.drop(e)
+	}
+}
+
+func (c *Cache) schema(path string, in fileio.Info) *catalog.Schema {
+	it := c.get(path)
+	if it == nil || it.fileSize != in.Size || !it.modified.Equal(in.ModTime) {
+		return nil
+	}
+	return it.value.(*catalog.Schema)
+}
+
+// recent is how long after its modification a file may still change within the
+// resolution of its time stamp.
+const recent = 2 * time.Second
+
+func (c *Cache) putSchema(path string, in fileio.Info, s *catalog.Schema) {
+	if time.Since(in.ModTime) < recent {
+		return
+	}
+	c.put(&cacheItem{key: path, size: 4*in.Size + 1024, value: s, fileSize: in.Size, modified: in.ModTime})
+}
+
+func (c *Cache) manifest(path string) []spec.ManifestEntry {
+	if it := c.get(path); it != nil {
+		return it.value.([]spec.ManifestEntry)
+	}
+	return nil
+}
+
+func (c *Cache) manifestList(path string) []spec.ManifestMeta {
+	if it := c.get(path); it != nil {
+		return it.value.([]spec.ManifestMeta)
+	}
+	return nil
+}

@@ -1,0 +1,317 @@
+package read
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/thermocline/thermocline/catalog"
+	"github.com/thermocline/thermocline/connector"
+	"github.com/thermocline/thermocline/connector/format"
+	"github.com/thermocline/thermocline/connector/paimon/spec"
+	"github.com/thermocline/thermocline/internal/errs"
+	"github.com/thermocline/thermocline/internal/vector"
+)
+
+// layoutKey names a layout: files of a schema, read for merging or not.
+type layoutKey struct {
+	schema int64
+	merge  bool
+}
+
+// layout says how the columns of files of one schema become a scan's columns.
+type layout struct {
+	cols []source        // one a column: the scan's, then for merging the keys not among them
+	file []format.Column // what is read of a file
+	// For merging, the positions of the key columns in cols.
+	keys []int
+	// Positions in file of the sequence number and row kind, which are appended
+	// to file on demand.
+}
+
+// source is where a column comes from.
+type source struct {
+	typ       catalog.Type
+	partition int  // position among the partition keys, -1
+	file      int  // position among the file's columns, -1: NULL
+	cast      cast // nil: as it is
+}
+
+// newLayout matches columns by field id (paimon-format: schema evolution).
+func (sc *scan) newLayout(from *catalog.Schema, merge bool) (*layout, error) {
+	to := sc.st.schema
+	l := &layout{}
+	cols := append([]int(nil), sc.req.Columns...)
+	if merge {
+		for _, k := range to.Columns(to.TrimmedPrimaryKeys()) {
+			at := -1
+			for i, c := range cols {
+				if c == k {
+					at = i
+					break
+				}
+			}
+			if at < 0 {
+				at = len(cols)
+				cols = append(cols, k)
+			}
+			l.keys = append(l.keys, at)
+		}
+	}
+	for _, c := range cols {
+		f := to.Fields[c]
+		s := source{typ: f.Type, partition: -1, file: -1}
+		for i, k := range to.PartitionKeys {
+			if k == f.Name {
+				s.partition = i
+			}
+		}
+		if at := fieldByID(from, f.ID); at >= 0 && s.partition < 0 {
+			old := from.Fields[at]
+			var err error
+			if s.cast, err = newCast(old.Type, f.Type); err != nil {
+				return nil, fmt.Errorf("%w (column %q of table %s)", err, f.Name, sc.st.src.Name)
+			}
+			s.file = len(l.file)
+			l.file = append(l.file, format.Column{Name: old.Name, Type: old.Type, ID: old.ID})
+		}
+		l.cols = append(l.cols, s)
+	}
+	return l, nil
+}
+
+// fileOptions say what else to read of a file.
+type fileOptions struct {
+	merge    bool // read keys and sequence numbers
+	kinds    bool // read row kinds
+	filter   *connector.Predicate
+	keysOnly bool // filter by key columns only
+}
+
+// fileReader reads one data file as columns of the table: those of the layout,
+// then the sequence number (when merging) and the row kind (when asked).
+type fileReader struct {
+	sc     *scan
+	e      *spec.ManifestEntry
+	path   string
+	layout *layout
+	opts   fileOptions
+	r      format.Reader // nil: nothing has to be read
+	left   int64         // without r: rows still to deliver
+	seq    int64
+	consts []*vector.Vec // one a column: partition values and NULLs
+	batch  vector.Batch
+}
+
+func (sc *scan) openFile(ctx context.Context, e *spec.ManifestEntry, opts fileOptions) (*fileReader, error) {
+	l := sc.layouts[layoutKey{e.File.SchemaID, opts.merge}]
+	path, err := sc.paths.DataFile(e)
+	if err != nil {
+		return nil, sc.st.src.vanished(sc.st.snap, e.File.FileName, err)
+	}
+	f := &fileReader{sc: sc, e: e, path: LocalPath(path), layout: l, opts: opts, left: e.File.RowCount}
+	f.consts = make([]*vector.Vec, len(l.cols))
+	var partition []*vector.Vec
+	for i, s := range l.cols {
+		switch {
+		case s.partition >= 0:
+			if partition == nil {
+				partition, err = e.Partition.Decode(spec.TypesOf(sc.st.schema, sc.st.schema.PartitionKeys))
+				if err != nil {
+					return nil, sc.st.src.vanished(sc.st.snap, e.File.FileName, err)
+				}
+			}
+			f.consts[i] = partition[s.partition].AsConst(1)
+		case s.file < 0:
+			v := s.typ.NewVec(1)
+			v.AppendNull()
+			f.consts[i] = v.AsConst(1)
+		}
+	}
+	f.batch.Cols = make([]*vector.Vec, len(l.cols), len(l.cols)+2)
+	if len(l.file) == 0 && !opts.merge && !opts.kinds {
+		return f, nil // the row count says it all
+	}
+	fm, err := sc.st.src.Formats.ByFile(e.File.FileName)
+	if err != nil {
+		return nil, err
+	}
+	ro := format.ReadOptions{Path: f.path, Columns: l.file, BatchRows: sc.req.BatchRows, Budget: sc.req.Budget}
+	if opts.merge || opts.kinds {
+		ro.Columns = append([]format.Column(nil), l.file...)
+		if opts.merge {
+			ro.Columns = append(ro.Columns, format.Column{Name: spec.SequenceColumn, Type: catalog.TBigInt.Required(), ID: spec.SequenceID})
+		}
+		if opts.kinds {
+			ro.Columns = append(ro.Columns, format.Column{Name: spec.KindColumn, Type: catalog.TTinyInt.Required(), ID: spec.KindID})
+		}
+	}
+	ro.Filter, ro.FilterColumns = sc.fileFilter(e, opts)
+	file, err := sc.st.src.Files.Open(ctx, f.path)
+	if err != nil {
+		return nil, sc.st.src.vanished(sc.st.snap, f.path, err)
+	}
+	if file.Size() != e.File.FileSize {
+		size := file.Size()
+		file.Close()
+		return nil, errs.Corruptf("table %s, snapshot %d: the file %s has %d bytes, its manifest says %d", sc.st.src.Name, sc.st.snap.ID, f.path, size, e.File.FileSize)
+	}
+	f.r, err = fm.NewReader(ctx, file, ro)
+	if err != nil {
+		return nil, sc.st.src.vanished(sc.st.snap, f.path, err)
+	}
+	if f.r.Rows() != e.File.RowCount {
+		rows := f.r.Rows()
+		f.r.Close()
+		return nil, errs.Corruptf("table %s, snapshot %d: the file %s has %d rows, its manifest says %d", sc.st.src.Name, sc.st.snap.ID, f.path, rows, e.File.RowCount)
+	}
+	return f, nil
+}
+
+// LocalPath strips the scheme of a local URI, as external paths have it.
+func LocalPath(path string) string {
+	const scheme = "file:"
+	if len(path) < len(scheme) || path[:len(scheme)] != scheme {
+		return path
+	}
+	path = path[len(scheme):]
+	for len(path) > 1 && path[0] == '/' && path[1] == '/' {
+		path = path[1:]
+	}
+	return path
+}
+
+// fileFilter expresses the scan's filter in a file's columns, as far as it can.
+func (sc *scan) fileFilter(e *spec.ManifestEntry, opts fileOptions) (*connector.Predicate, []format.Column) {
+	if opts.filter == nil {
+		return nil, nil
+	}
+	from, to := sc.schemas[e.File.SchemaID], sc.st.schema
+	keys := to.TrimmedPrimaryKeys()
+	var cols []format.Column
+	at := map[int]int{}
+	column := func(c int) int {
+		if i, ok := at[c]; ok {
+			return i
+		}
+		at[c] = -1
+		if c >= len(to.Fields) {
+			return -1
+		}
+		f := to.Fields[c]
+		if opts.keysOnly {
+			isKey := false
+			for _, k := range keys {
+				isKey = isKey || k == f.Name
+			}
+			if !isKey {
+				return -1
+			}
+		}
+		i := fieldByID(from, f.ID)
+		if i < 0 || f.Type.Physical() != from.Fields[i].Type.Physical() || !sameValues(from.Fields[i].Type, f.Type) {
+			return -1
+		}
+		at[c] = len(cols)
+		cols = append(cols, format.Column{Name: from.Fields[i].Name, Type: from.Fields[i].Type, ID: f.ID})
+		return at[c]
+	}
+	return rewrite(opts.filter, column), cols
+}
+
+// rewrite maps the columns of a predicate; conditions on columns that map to -1
+// are dropped. The result is implied by p; nil means nothing is.
+func rewrite(p *connector.Predicate, column func(int) int) *connector.Predicate {
+	switch p.Op {
+	case connector.And:
+		var kept []*connector.Predicate
+		for _, c := range p.Children {
+			kept = append(kept, rewrite(c, column))
+		}
+		return connector.AndOf(kept...)
+	case connector.Or:
+		out := &connector.Predicate{Op: connector.Or}
+		for _, c := range p.Children {
+			k := rewrite(c, column)
+			if k == nil {
+				return nil
+			}
+			out.Children = append(out.Children, k)
+		}
+		return out
+	}
+	c := column(p.Column)
+	if c < 0 {
+		return nil
+	}
+	q := *p
+	q.Column = c
+	return &q
+}
+
+// Next returns the next batch, nil at the end.
+func (f *fileReader) Next(ctx context.Context) (*vector.Batch, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	out := &f.batch
+	var in *vector.Batch
+	if f.r == nil {
+		n := f.sc.req.BatchRows
+		if n <= 0 || n > vector.MaxBatchRows {
+			n = vector.BatchRows
+		}
+		out.Len = int(min(int64(n), f.left))
+		if out.Len == 0 {
+			return nil, nil
+		}
+		out.Seq = f.seq
+		f.left -= int64(out.Len)
+		f.seq += int64(out.Len)
+	} else {
+		var err error
+		in, err = f.r.Next(ctx)
+		if err != nil {
+			return nil, f.sc.st.src.vanished(f.sc.st.snap, f.path, err)
+		}
+		if in == nil {
+			return nil, nil
+		}
+		out.Len, out.Seq = in.Len, in.Seq
+	}
+	out.Cols = out.Cols[:len(f.layout.cols)]
+	for i, s := range f.layout.cols {
+		if c := f.consts[i]; c != nil {
+			c.Len = out.Len
+			out.Cols[i] = c
+			continue
+		}
+		v := in.Cols[s.file]
+		if s.cast != nil {
+			var err error
+			if v, err = s.cast(v); err != nil {
+				return nil, fmt.Errorf("table %s, file %s: %w", f.sc.st.src.Name, f.path, err)
+			}
+		}
+		out.Cols[i] = v
+	}
+	if in != nil {
+		for _, v := range in.Cols[len(f.layout.file):] {
+			v = v.Flatten()
+			if v.HasNulls() {
+				return nil, errs.Corruptf("table %s: the file %s has rows without a sequence number or row kind", f.sc.st.src.Name, f.path)
+			}
+			out.Cols = append(out.Cols, v)
+		}
+	}
+	return out, nil
+}
+
+// Close closes the file.
+func (f *fileReader) Close() error {
+	if f.r == nil {
+		return nil
+	}
+	r := f.r
+	f.r, f.left = nil, 0
+	return r.Close()
+}

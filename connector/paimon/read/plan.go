@@ -1,0 +1,307 @@
+package read
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/thermocline/thermocline/catalog"
+	"github.com/thermocline/thermocline/connector"
+	"github.com/thermocline/thermocline/connector/paimon/spec"
+	"github.com/thermocline/thermocline/internal/errs"
+)
+
+// State is one version of a table: connector.Snapshot. It is immutable and safe
+// for concurrent use.
+type State struct {
+	src    *Source
+	snap   *spec.Snapshot // nil: the table is empty
+	schema *catalog.Schema
+}
+
+var _ connector.Snapshot = (*State)(nil)
+
+// NewState makes the state of a snapshot (nil: empty) as it reads under schema.
+func NewState(src *Source, snap *spec.Snapshot, schema *catalog.Schema) *State {
+	return &State{src: src, snap: snap, schema: schema}
+}
+
+// Resolve returns the version that ref names. The newest is read under the
+// table's newest schema, any other under the columns of its snapshot's schema
+// and the newest options, as Java does.
+func (s *Source) Resolve(ctx context.Context, ref catalog.Ref) (*State, error) {
+	var snap *spec.Snapshot
+	var err error
+	switch ref.Kind {
+	case catalog.Latest:
+		if snap, err = s.Latest(ctx); err != nil {
+			return nil, err
+		}
+		schema, err := s.NewestSchema(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return NewState(s, snap, schema), nil
+	case catalog.BySnapshot:
+		snap, err = s.ByID(ctx, ref.ID)
+	case catalog.ByTag:
+		snap, err = s.Tag(ctx, ref.Name)
+	case catalog.ByTimestamp:
+		snap, err = s.AtTime(ctx, ref.Time)
+	case catalog.ByVersion:
+		snap, err = s.Version(ctx, ref.Name)
+	default:
+		err = errs.Internalf("a table reference of kind %d", ref.Kind)
+	}
+	if err != nil {
+		return nil, err
+	}
+	schema, err := s.Schema(ctx, snap.SchemaID)
+	if err != nil {
+		return nil, err
+	}
+	newest, err := s.NewestSchema(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if newest.ID != schema.ID {
+		c := *schema
+		c.Options = newest.Options
+		schema = &c
+	}
+	return NewState(s, snap, schema), nil
+}
+
+// Version implements connector.Snapshot.
+func (st *State) Version() int64 {
+	if st.snap == nil {
+		return 0
+	}
+	return st.snap.ID
+}
+
+// Snapshot returns the snapshot, nil when the table is empty.
+func (st *State) Snapshot() *spec.Snapshot { return st.snap }
+
+// Schema implements connector.Snapshot.
+func (st *State) Schema() *catalog.Schema { return st.schema }
+
+// RowCount implements connector.Snapshot. It is exact for append tables and for
+// primary-key tables in which no file can hide a row of another.
+func (st *State) RowCount(ctx context.Context) (int64, bool, error) {
+	if st.snap == nil {
+		return 0, true, nil
+	}
+	if st.src.refuseTable(st.schema) != nil {
+		if st.snap.TotalRecordCount != nil {
+			return *st.snap.TotalRecordCount, false, nil
+		}
+		return -1, false, nil
+	}
+	buckets, err := st.buckets(ctx, nil)
+	if err != nil {
+		return 0, false, err
+	}
+	rows, exact := int64(0), true
+	for _, b := range buckets {
+		for _, f := range b.files {
+			rows += f.File.RowCount
+		}
+		exact = exact && (len(st.schema.PrimaryKeys) == 0 || rawConvertible(b.files))
+	}
+	return rows, exact, nil
+}
+
+// bucket is the live files of one bucket of one partition.
+type bucket struct {
+	partition spec.BinaryRow
+	id        int32
+	files     []*spec.ManifestEntry
+}
+
+// manifestList reads one manifest list.
+func (st *State) manifestList(ctx context.Context, name string) ([]spec.ManifestMeta, error) {
+	path := st.src.paths(nil).Manifest(name)
+	if l := st.src.Cache.manifestList(path); l != nil {
+		return l, nil
+	}
+	b, err := st.src.Files.ReadFile(ctx, path)
+	if err != nil {
+		return nil, st.src.vanished(st.snap, path, err)
+	}
+	l, err := spec.ReadManifestList(b)
+	if err != nil {
+		return nil, st.src.vanished(st.snap, path, fmt.Errorf("%s: %w", path, err))
+	}
+	st.src.Cache.put(&cacheItem{key: path, size: 4*int64(len(b)) + 256, value: l})
+	return l, nil
+}
+
+// ManifestMetas returns the manifests of the state, base first.
+func (st *State) ManifestMetas(ctx context.Context) ([]spec.ManifestMeta, error) {
+	if st.snap == nil {
+		return nil, nil
+	}
+	base, err := st.manifestList(ctx, st.snap.BaseManifestList)
+	if err != nil {
+		return nil, err
+	}
+	delta, err := st.manifestList(ctx, st.snap.DeltaManifestList)
+	if err != nil {
+		return nil, err
+	}
+	return append(append(make([]spec.ManifestMeta, 0, len(base)+len(delta)), base...), delta...), nil
+}
+
+// manifest reads the entries of one manifest.
+func (st *State) manifest(ctx context.Context, m *spec.ManifestMeta) ([]spec.ManifestEntry, error) {
+	path := st.src.paths(nil).Manifest(m.FileName)
+	if l := st.src.Cache.manifest(path); l != nil {
+		return l, nil
+	}
+	b, err := st.src.Files.ReadFile(ctx, path)
+	if err != nil {
+		return nil, st.src.vanished(st.snap, path, err)
+	}
+	l := make([]spec.ManifestEntry, 0, min(m.Added+m.Deleted, int64(len(b))))
+	err = spec.ReadManifest(b, func(e *spec.ManifestEntry) error {
+		l = append(l, *e)
+		return nil
+	})
+	if err != nil {
+		return nil, st.src.vanished(st.snap, path, fmt.Errorf("%s: %w", path, err))
+	}
+	if int64(len(l)) != m.Added+m.Deleted {
+		return nil, errs.Corruptf("table %s, snapshot %d: %s has %d entries, its list says %d", st.src.Name, st.snap.ID, path, len(l), m.Added+m.Deleted)
+	}
+	// Uncompressed, an entry takes several times its share of the file.
+	st.src.Cache.put(&cacheItem{key: path, size: 8*int64(len(b)) + 600*int64(len(l)), value: l})
+	return l, nil
+}
+
+// Entries returns the live data files, in the order in which they were added.
+func (st *State) Entries(ctx context.Context) ([]spec.ManifestEntry, error) {
+	return st.entries(ctx, nil)
+}
+
+// entries returns the live files of the partitions that keep wants; nil wants
+// all.
+func (st *State) entries(ctx context.Context, keep *partitionFilter) ([]spec.ManifestEntry, error) {
+	metas, err := st.ManifestMetas(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var merge spec.MergeEntries
+	for i := range metas {
+		if keep != nil && !keep.manifest(&metas[i]) {
+			continue
+		}
+		l, err := st.manifest(ctx, &metas[i])
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range l {
+			if keep != nil {
+				ok, err := keep.partition(e.Partition)
+				if err != nil {
+					return nil, st.src.vanished(st.snap, metas[i].FileName, err)
+				}
+				if !ok {
+					continue
+				}
+			}
+			if err := merge.Add(e); err != nil {
+				return nil, st.src.vanished(st.snap, metas[i].FileName, err)
+			}
+		}
+	}
+	live, err := merge.Live()
+	if err != nil {
+		return nil, st.src.vanished(st.snap, "manifest", err)
+	}
+	return live, nil
+}
+
+// buckets returns the live files by partition and bucket, in the order of their
+// first file, after checking that all of them can be read.
+func (st *State) buckets(ctx context.Context, keep *partitionFilter) ([]*bucket, error) {
+	live, err := st.entries(ctx, keep)
+	if err != nil {
+		return nil, err
+	}
+	type key struct {
+		partition string
+		bucket    int32
+	}
+	index := map[key]*bucket{}
+	var out []*bucket
+	for i := range live {
+		e := &live[i]
+		if e.Bucket == spec.PostponeBucket {
+			continue // not visible to batch reads until it was compacted
+		}
+		if err := st.src.refuseFile(st.schema, e); err != nil {
+			return nil, err
+		}
+		k := key{string(e.Partition), e.Bucket}
+		b := index[k]
+		if b == nil {
+			b = &bucket{partition: e.Partition, id: e.Bucket}
+			index[k] = b
+			out = append(out, b)
+		}
+		b.files = append(b.files, e)
+	}
+	return out, nil
+}
+
+// Plan implements connector.Snapshot.
+func (st *State) Plan(ctx context.Context, req connector.ScanRequest) (*connector.Plan, error) {
+	for _, c := range req.Columns {
+		if c < 0 || c >= len(st.schema.Fields) {
+			return nil, errs.Internalf("plan table %s: column %d of %d", st.src.Name, c, len(st.schema.Fields))
+		}
+		if err := st.src.refuseColumn(st.schema.Fields[c]); err != nil {
+			return nil, err
+		}
+	}
+	if err := st.src.refuseTable(st.schema); err != nil {
+		return nil, err
+	}
+	if st.snap == nil {
+		return &connector.Plan{}, nil
+	}
+	filter := req.Filter
+	if req.NoPruning {
+		filter = nil
+	}
+	p := newPruner(st, filter)
+	buckets, err := st.buckets(ctx, p.partitions())
+	if err != nil {
+		return nil, err
+	}
+	plan := &connector.Plan{}
+	sc := &scan{st: st, req: req, filter: filter, paths: st.src.paths(st.schema)}
+	if err := sc.loadSchemas(ctx, buckets); err != nil {
+		return nil, err
+	}
+	var sections []*section
+	for _, b := range buckets {
+		total := len(b.files)
+		files, err := p.bucket(sc, b)
+		if err != nil {
+			return nil, err
+		}
+		plan.Files += len(files)
+		plan.PrunedFiles += total - len(files)
+		if len(files) == 0 {
+			continue
+		}
+		s, err := sc.sections(b, files)
+		if err != nil {
+			return nil, err
+		}
+		sections = append(sections, s...)
+	}
+	plan.Splits, plan.Bytes = sc.splits(sections)
+	return plan, nil
+}

@@ -1,0 +1,420 @@
+package read
+
+import (
+	"math"
+	"strings"
+
+	"github.com/thermocline/thermocline/catalog"
+	"github.com/thermocline/thermocline/connector"
+	"github.com/thermocline/thermocline/connector/paimon/spec"
+	"github.com/thermocline/thermocline/internal/vector"
+)
+
+// unknown is what is known of a column without statistics.
+var unknown = connector.Bounds{Nulls: -1, Rows: -1}
+
+// pruner leaves out partitions, buckets and files that hold no row that
+// satisfies a filter.
+type pruner struct {
+	st     *State
+	filter *connector.Predicate // nil: everything is kept
+	part   *partitionFilter
+	hashes bucketFilter
+}
+
+func newPruner(st *State, filter *connector.Predicate) *pruner {
+	p := &pruner{st: st, filter: filter}
+	if filter != nil {
+		p.part = newPartitionFilter(st.schema, filter)
+		p.hashes = newBucketFilter(st.schema, filter)
+	}
+	return p
+}
+
+func (p *pruner) partitions() *partitionFilter { return p.part }
+
+// partitionFilter judges partitions by their values.
+type partitionFilter struct {
+	filter *connector.Predicate
+	types  []catalog.Type
+	pos    []int // column of the schema -> position among the partition keys, -1
+	seen   map[string]bool
+}
+
+// newPartitionFilter returns nil when the filter says nothing about partitions.
+func newPartitionFilter(s *catalog.Schema, filter *connector.Predicate) *partitionFilter {
+	if len(s.PartitionKeys) == 0 {
+		return nil
+	}
+	f := &partitionFilter{filter: filter, types: spec.TypesOf(s, s.PartitionKeys), seen: map[string]bool{}}
+	f.pos = make([]int, len(s.Fields))
+	for i := range f.pos {
+		f.pos[i] = -1
+	}
+	for i, c := range s.Columns(s.PartitionKeys) {
+		f.pos[c] = i
+	}
+	return f
+}
+
+// partition reports whether rows of a partition may satisfy the filter.
+func (f *partitionFilter) partition(row spec.BinaryRow) (bool, error) {
+	if ok, known := f.seen[string(row)]; known {
+		return ok, nil
+	}
+	vals, err := row.Decode(f.types)
+	if err != nil {
+		return false, err
+	}
+	ok := f.filter.MayMatch(func(c int) connector.Bounds {
+		if c >= len(f.pos) || f.pos[c] < 0 {
+			return unknown
+		}
+		v := vals[f.pos[c]]
+		if v.IsNull(0) {
+			return connector.Bounds{Nulls: 1, Rows: 1}
+		}
+		return connector.Bounds{Min: v, Max: v, Nulls: 0, Rows: 1}
+	})
+	f.seen[string(row)] = ok
+	return ok, nil
+}
+
+// manifest reports whether a manifest may name files of such partitions.
+func (f *partitionFilter) manifest(m *spec.ManifestMeta) bool {
+	stats, err := m.PartitionStats.Decode(f.types)
+	if err != nil {
+		return true // the entries decide
+	}
+	return f.filter.MayMatch(func(c int) connector.Bounds {
+		if c >= len(f.pos) || f.pos[c] < 0 {
+			return unknown
+		}
+		return statsBounds(stats[f.pos[c]], m.Added+m.Deleted)
+	})
+}
+
+// statsBounds returns the bounds that statistics give for a set of rows.
+func statsBounds(s spec.ColumnStats, rows int64) connector.Bounds {
+	b := connector.Bounds{Nulls: -1, Rows: rows}
+	if s.Nulls.OK && s.Nulls.V >= 0 && s.Nulls.V <= rows {
+		b.Nulls = s.Nulls.V
+	}
+	if s.Min == nil || s.Max == nil || s.Min.IsNull(0) || s.Max.IsNull(0) || isNaN(s.Min) || isNaN(s.Max) ||
+		vector.Compare(s.Min, 0, s.Max, 0) > 0 {
+		return b
+	}
+	b.Min, b.Max = s.Min, s.Max
+	return b
+}
+
+// isNaN reports a bound that writers of ORC leave when a file begins with NaN.
+func isNaN(v *vector.Vec) bool {
+	switch v.Kind {
+	case vector.F32:
+		return math.IsNaN(float64(v.F32s[0]))
+	case vector.F64:
+		return math.IsNaN(v.F64s[0])
+	}
+	return false
+}
+
+// bucket returns the files of a bucket that must be read.
+func (p *pruner) bucket(sc *scan, b *bucket) ([]*spec.ManifestEntry, error) {
+	if p.filter == nil {
+		return b.files, nil
+	}
+	if !p.hashes.keep(b) {
+		return nil, nil
+	}
+	may := make([]bool, len(b.files))
+	any := false
+	for i, f := range b.files {
+		m, err := p.file(sc, f)
+		if err != nil {
+			return nil, err
+		}
+		may[i] = m
+		any = any || m
+	}
+	if !any {
+		return nil, nil
+	}
+	// A row of a primary-key table may hide an older one, so a file goes on its
+	// own only by its key range, or when no file can hide a row of another.
+	if len(p.st.schema.PrimaryKeys) > 0 && !oneUpperLevel(b.files) {
+		for i, f := range b.files {
+			m, err := p.fileByKey(sc, f)
+			if err != nil {
+				return nil, err
+			}
+			may[i] = m
+		}
+	}
+	var kept []*spec.ManifestEntry
+	for i, f := range b.files {
+		if may[i] {
+			kept = append(kept, f)
+		}
+	}
+	return kept, nil
+}
+
+// oneUpperLevel reports whether all files lie on one level above 0, where key
+// ranges do not overlap.
+func oneUpperLevel(files []*spec.ManifestEntry) bool {
+	for _, f := range files {
+		if f.File.Level == 0 || f.File.Level != files[0].File.Level {
+			return false
+		}
+	}
+	return true
+}
+
+// file judges a file by all its statistics.
+func (p *pruner) file(sc *scan, e *spec.ManifestEntry) (bool, error) {
+	schema := sc.schemas[e.File.SchemaID]
+	partition, err := e.Partition.Decode(spec.TypesOf(p.st.schema, p.st.schema.PartitionKeys))
+	if err != nil {
+		return false, sc.st.src.vanished(sc.st.snap, e.File.FileName, err)
+	}
+	keys := p.keyStats(schema, e)
+	values := valueStats(schema, e)
+	return p.filter.MayMatch(func(c int) connector.Bounds {
+		if c >= len(p.st.schema.Fields) {
+			return unknown
+		}
+		f := p.st.schema.Fields[c]
+		for i, k := range p.st.schema.PartitionKeys {
+			if k == f.Name {
+				if partition[i].IsNull(0) {
+					return connector.Bounds{Nulls: e.File.RowCount, Rows: e.File.RowCount}
+				}
+				return connector.Bounds{Min: partition[i], Max: partition[i], Nulls: 0, Rows: e.File.RowCount}
+			}
+		}
+		at := fieldByID(schema, f.ID)
+		if at < 0 {
+			return connector.Bounds{Nulls: e.File.RowCount, Rows: e.File.RowCount}
+		}
+		if b, ok := keys[f.ID]; ok && b.Min != nil {
+			return convertBounds(b, schema.Fields[at].Type, f.Type)
+		}
+		if s, ok := values[f.ID]; ok {
+			return convertBounds(statsBounds(s, e.File.RowCount), schema.Fields[at].Type, f.Type)
+		}
+		return unknown
+	}), nil
+}
+
+// fileByKey judges a file of a primary-key table by its key range alone.
+func (p *pruner) fileByKey(sc *scan, e *spec.ManifestEntry) (bool, error) {
+	schema := sc.schemas[e.File.SchemaID]
+	keys := p.keyStats(schema, e)
+	return p.filter.MayMatch(func(c int) connector.Bounds {
+		if c >= len(p.st.schema.Fields) {
+			return unknown
+		}
+		f := p.st.schema.Fields[c]
+		if b, ok := keys[f.ID]; ok {
+			return convertBounds(b, schema.Fields[fieldByID(schema, f.ID)].Type, f.Type)
+		}
+		return unknown
+	}), nil
+}
+
+// keyStats returns the bounds of a file's key columns by field id.
+func (p *pruner) keyStats(schema *catalog.Schema, e *spec.ManifestEntry) map[int]connector.Bounds {
+	names := schema.TrimmedPrimaryKeys()
+	if len(names) == 0 {
+		return nil
+	}
+	stats, err := e.File.KeyStats.Decode(spec.TypesOf(schema, names))
+	if err != nil {
+		return nil
+	}
+	out := make(map[int]connector.Bounds, len(names))
+	for i, c := range schema.Columns(names) {
+		out[schema.Fields[c].ID] = statsBounds(stats[i], e.File.RowCount)
+	}
+	return out
+}
+
+// valueStats returns a file's value statistics by field id: nothing for columns
+// without, and for files whose statistics cannot be decoded.
+func valueStats(schema *catalog.Schema, e *spec.ManifestEntry) map[int]spec.ColumnStats {
+	var cols []int
+	if e.File.ValueStatsCols.OK {
+		for _, n := range e.File.ValueStatsCols.V {
+			c := schema.Column(n)
+			if c < 0 {
+				return nil
+			}
+			cols = append(cols, c)
+		}
+	} else {
+		for c := range schema.Fields {
+			cols = append(cols, c)
+		}
+	}
+	types := make([]catalog.Type, len(cols))
+	for i, c := range cols {
+		types[i] = schema.Fields[c].Type
+	}
+	if e.File.ValueStats.Min.Arity() != len(types) || e.File.ValueStats.Max.Arity() != len(types) {
+		return nil
+	}
+	stats, err := e.File.ValueStats.Decode(types)
+	if err != nil {
+		return nil
+	}
+	out := make(map[int]spec.ColumnStats, len(cols))
+	for i, c := range cols {
+		s := stats[i]
+		if schema.Fields[c].Type.Kind == catalog.Char && strings.HasSuffix(e.File.FileName, ".orc") {
+			s.Min, s.Max = nil, nil // ORC pads the bounds, not the values
+		}
+		out[schema.Fields[c].ID] = s
+	}
+	return out
+}
+
+// convertBounds makes bounds of a file's type hold in the table's type. Only
+// conversions that keep the order are followed; after others nothing is known
+// but the number of NULLs.
+func convertBounds(b connector.Bounds, from, to catalog.Type) connector.Bounds {
+	if b.Min == nil || sameValues(from, to) {
+		return b
+	}
+	if from.Kind >= catalog.TinyInt && from.Kind <= catalog.Int && to.Kind == catalog.BigInt {
+		wide := func(v *vector.Vec) *vector.Vec {
+			w := vector.New(vector.I64, 1)
+			w.AppendI64(int64(v.I32s[b.Row]))
+			return w
+		}
+		b.Min, b.Max, b.Row = wide(b.Min), wide(b.Max), 0
+		return b
+	}
+	b.Min, b.Max = nil, nil
+	if _, err := newCast(from, to); err != nil || from.Kind == catalog.Varchar || from.Kind == catalog.Char {
+		b.Nulls = -1 // a cast may make NULLs
+	}
+	return b
+}
+
+// sameValues reports whether every value of type a reads the same as type b.
+func sameValues(a, b catalog.Type) bool {
+	a.NotNull, b.NotNull = false, false
+	if a.Equal(b) {
+		return true
+	}
+	switch {
+	case a.Kind >= catalog.TinyInt && a.Kind <= catalog.Int && b.Kind >= a.Kind && b.Kind <= catalog.Int:
+		return true
+	case a.Kind == catalog.Char && b.Kind == catalog.Varchar, a.Kind == catalog.Varchar && b.Kind == catalog.Varchar,
+		a.Kind == catalog.Binary && b.Kind == catalog.Varbinary, a.Kind == catalog.Varbinary && b.Kind == catalog.Varbinary:
+		return a.Length <= b.Length
+	}
+	return false
+}
+
+// fieldByID returns the position of a field, -1 when the schema lacks it.
+func fieldByID(s *catalog.Schema, id int) int {
+	for i, f := range s.Fields {
+		if f.ID == id {
+			return i
+		}
+	}
+	return -1
+}
+
+// bucketFilter knows the hashes that rows satisfying a filter can have. The zero
+// value keeps every bucket.
+type bucketFilter struct {
+	keys []spec.BinaryRow
+	on   bool
+}
+
+// maxBucketKeys bounds the combinations of values that are hashed.
+const maxBucketKeys = 1000
+
+// newBucketFilter uses the equalities that the filter demands of all bucket key
+// columns.
+func newBucketFilter(s *catalog.Schema, filter *connector.Predicate) bucketFilter {
+	o := spec.NewOptions(s.Options)
+	if o.String("bucket-function.type", "default") != "default" {
+		return bucketFilter{}
+	}
+	names := s.TrimmedPrimaryKeys()
+	if k := o.String("bucket-key", ""); k != "" {
+		names = nil
+		for _, n := range strings.Split(k, ",") {
+			names = append(names, strings.TrimSpace(n))
+		}
+	}
+	if len(names) == 0 {
+		return bucketFilter{}
+	}
+	combos := 1
+	values := make([]*vector.Vec, len(names))
+	cols := s.Columns(names)
+	for i, c := range cols {
+		if c < 0 {
+			return bucketFilter{}
+		}
+		values[i] = equalities(filter, c)
+		if values[i] == nil {
+			return bucketFilter{}
+		}
+		if combos *= values[i].Len; combos > maxBucketKeys {
+			return bucketFilter{}
+		}
+	}
+	f := bucketFilter{on: true}
+	enc := spec.NewRowEncoder(spec.TypesOf(s, names))
+	rows := make([]int, len(names))
+	for n := range combos {
+		for i, v := range values {
+			rows[i] = n % v.Len
+			n /= v.Len
+		}
+		f.keys = append(f.keys, enc.EncodeAt(values, rows).Clone())
+	}
+	return f
+}
+
+// equalities returns the values that the filter restricts a column to, nil when
+// it does not.
+func equalities(p *connector.Predicate, column int) *vector.Vec {
+	switch p.Op {
+	case connector.And:
+		for _, c := range p.Children {
+			if v := equalities(c, column); v != nil {
+				return v
+			}
+		}
+	case connector.Eq, connector.In:
+		if p.Column == column {
+			return p.Value
+		}
+	}
+	return nil
+}
+
+// keep reports whether a bucket may hold such rows.
+func (f bucketFilter) keep(b *bucket) bool {
+	if !f.on {
+		return true
+	}
+	for _, e := range b.files {
+		if e.TotalBuckets <= 0 {
+			return true
+		}
+		for _, k := range f.keys {
+			if spec.Bucket(k, e.TotalBuckets) == b.id {
+				return true
+			}
+		}
+	}
+	return false
+}

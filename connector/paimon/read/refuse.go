@@ -1,0 +1,84 @@
+package read
+
+import (
+	"strings"
+
+	"github.com/thermocline/thermocline/catalog"
+	"github.com/thermocline/thermocline/connector/format"
+	"github.com/thermocline/thermocline/connector/paimon/spec"
+	"github.com/thermocline/thermocline/internal/errs"
+)
+
+// refuseTable returns an error that names the first feature of a table which
+// changes what a read returns and is not implemented.
+func (s *Source) refuseTable(schema *catalog.Schema) error {
+	o := spec.NewOptions(schema.Options)
+	no := func(format string, args ...any) error {
+		return errs.Unsupportedf(-1, format+" (table "+s.Name+")", args...)
+	}
+	if len(schema.PrimaryKeys) > 0 {
+		if e := strings.ToLower(o.String("merge-engine", "deduplicate")); e != "deduplicate" {
+			return no("reading tables with 'merge-engine' = '%s'", e)
+		}
+		for _, k := range []string{"sequence.field", "record-level.expire-time", "pk-clustering-override"} {
+			if o.String(k, "") != "" {
+				return no("reading tables with '%s'", k)
+			}
+		}
+	}
+	for _, k := range []string{"deletion-vectors.enabled", "data-evolution.enabled", "postpone.merge-on-read", "sequence.snapshot-ordering", "chain-table.enabled", "query-auth.enabled"} {
+		if o.Bool(k, false) {
+			return no("reading tables with '%s' = 'true'", k)
+		}
+	}
+	for k := range schema.Options {
+		if k == "scan.fallback-branch" || k == "scan.snapshot-id" || k == "scan.tag-name" || k == "scan.version" || k == "scan.watermark" ||
+			strings.HasPrefix(k, "scan.timestamp") || strings.HasPrefix(k, "incremental-") || strings.HasSuffix(k, "creation-time-millis") && strings.HasPrefix(k, "scan.") {
+			return no("reading tables with '%s'", k)
+		}
+	}
+	if m := strings.ToLower(o.String("scan.mode", "default")); m != "default" && m != "latest-full" && m != "full" && m != "latest" {
+		return no("reading tables with 'scan.mode' = '%s'", m)
+	}
+	if t := strings.ToLower(o.String("type", "table")); t != "table" && t != "materialized-table" {
+		return no("reading tables with 'type' = '%s'", t)
+	}
+	return o.Err
+}
+
+// refuseFile returns an error that names the first feature of a data file that
+// is not implemented.
+func (s *Source) refuseFile(schema *catalog.Schema, e *spec.ManifestEntry) error {
+	if _, err := s.Formats.ByFile(e.File.FileName); err != nil {
+		return errs.Unsupportedf(-1, "data files of the format %q (file %s of table %s)", format.FormatOf(e.File.FileName), e.File.FileName, s.Name)
+	}
+	if e.File.WriteCols.OK {
+		return errs.Unsupportedf(-1, "data files with some columns only (file %s of table %s)", e.File.FileName, s.Name)
+	}
+	return nil
+}
+
+// refuseColumn refuses types that cannot be read.
+func (s *Source) refuseColumn(f catalog.Field) error {
+	bad := func(t catalog.Type) bool { return t.Kind == catalog.Variant || t.Kind == catalog.Blob }
+	var walk func(t catalog.Type) error
+	walk = func(t catalog.Type) error {
+		if bad(t) {
+			return errs.Unsupportedf(-1, "reading columns of type %s (column %q of table %s)", t.Nullable(), f.Name, s.Name)
+		}
+		for _, c := range []*catalog.Type{t.Key, t.Elem} {
+			if c != nil {
+				if err := walk(*c); err != nil {
+					return err
+				}
+			}
+		}
+		for _, m := range t.Fields {
+			if err := walk(m.Type); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return walk(f.Type)
+}

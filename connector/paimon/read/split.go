@@ -1,0 +1,386 @@
+package read
+
+import (
+	"container/heap"
+	"context"
+	"errors"
+	"sort"
+
+	"github.com/thermocline/thermocline/catalog"
+	"github.com/thermocline/thermocline/connector"
+	"github.com/thermocline/thermocline/connector/paimon/spec"
+	"github.com/thermocline/thermocline/internal/errs"
+	"github.com/thermocline/thermocline/internal/vector"
+)
+
+// scan is one planned scan of a state. After planning it is immutable.
+type scan struct {
+	st      *State
+	req     connector.ScanRequest
+	filter  *connector.Predicate // nil with NoPruning
+	paths   *spec.Paths
+	schemas map[int64]*catalog.Schema // of the files
+	layouts map[layoutKey]*layout
+}
+
+// loadSchemas reads the schemas of all files and works out how their columns
+// become the table's, so that what cannot be read is refused before a row is
+// returned.
+func (sc *scan) loadSchemas(ctx context.Context, buckets []*bucket) error {
+	sc.schemas = map[int64]*catalog.Schema{}
+	sc.layouts = map[layoutKey]*layout{}
+	for _, b := range buckets {
+		for _, e := range b.files {
+			id := e.File.SchemaID
+			if sc.schemas[id] != nil {
+				continue
+			}
+			s, err := sc.st.src.Schema(ctx, id)
+			if err != nil {
+				return err
+			}
+			sc.schemas[id] = s
+			for _, merge := range []bool{false, true} {
+				l, err := sc.newLayout(s, merge)
+				if err != nil {
+					return err
+				}
+				sc.layouts[layoutKey{id, merge}] = l
+			}
+		}
+	}
+	return nil
+}
+
+// section is a set of files whose rows do not meet those of other sections.
+type section struct {
+	partition spec.BinaryRow
+	runs      [][]*spec.ManifestEntry // newest first does not matter: sequence numbers decide
+	merge     bool                    // several runs: rows of one hide rows of another
+	deletes   bool                    // not merge: files may hold rows that are deletions
+	rows      int64
+	bytes     int64
+}
+
+// openCost is what a file costs besides its bytes, when splits are sized.
+const openCost = 1 << 20
+
+func newSection(partition spec.BinaryRow, runs [][]*spec.ManifestEntry) *section {
+	s := &section{partition: partition, runs: runs, merge: len(runs) > 1}
+	for _, r := range runs {
+		for _, e := range r {
+			s.rows += e.File.RowCount
+			s.bytes += e.File.FileSize + openCost
+			s.deletes = s.deletes || !e.File.DeleteRowCount.OK || e.File.DeleteRowCount.V != 0
+		}
+	}
+	return s
+}
+
+// rawConvertible reports whether the files of a bucket can be read one by one
+// because none hides a row of another and none holds deletions.
+func rawConvertible(files []*spec.ManifestEntry) bool {
+	for _, f := range files {
+		if f.File.Level == 0 || f.File.Level != files[0].File.Level || !f.File.DeleteRowCount.OK || f.File.DeleteRowCount.V != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// sections cuts the files of a bucket.
+func (sc *scan) sections(b *bucket, files []*spec.ManifestEntry) ([]*section, error) {
+	var out []*section
+	if len(sc.st.schema.PrimaryKeys) == 0 || rawConvertible(files) {
+		for _, f := range files {
+			s := newSection(b.partition, [][]*spec.ManifestEntry{{f}})
+			s.deletes = s.deletes && len(sc.st.schema.PrimaryKeys) > 0
+			out = append(out, s)
+		}
+		return out, nil
+	}
+	parts, err := Sections(files, spec.TypesOf(sc.st.schema, sc.st.schema.TrimmedPrimaryKeys()))
+	if err != nil {
+		return nil, sc.st.src.vanished(sc.st.snap, "manifest", err)
+	}
+	for _, runs := range parts {
+		out = append(out, newSection(b.partition, runs))
+	}
+	return out, nil
+}
+
+// keyed is a file with its decoded key range.
+type keyed struct {
+	e        *spec.ManifestEntry
+	min, max []*vector.Vec
+}
+
+func compareKeys(a, b []*vector.Vec) int {
+	for i := range a {
+		if c := vector.Compare(a[i], 0, b[i], 0); c != 0 {
+			return c
+		}
+	}
+	return 0
+}
+
+// Sections cuts the files of a bucket, whose keys have the given types, into
+// groups whose key ranges overlap, in key order, and each group into the least
+// number of sorted runs, each with its files in key order (Java's
+// IntervalPartition).
+func Sections(files []*spec.ManifestEntry, types []catalog.Type) ([][][]*spec.ManifestEntry, error) {
+	ks := make([]keyed, len(files))
+	for i, e := range files {
+		var err error
+		ks[i].e = e
+		if ks[i].min, err = e.File.MinKey.Decode(types); err == nil {
+			ks[i].max, err = e.File.MaxKey.Decode(types)
+		}
+		if err == nil && compareKeys(ks[i].min, ks[i].max) > 0 {
+			err = errs.Corruptf("the smallest key of a file is larger than its largest")
+		}
+		if err != nil {
+			return nil, errs.Corruptf("read the key range of %s: %w", e.File.FileName, err)
+		}
+	}
+	sort.SliceStable(ks, func(i, j int) bool {
+		if c := compareKeys(ks[i].min, ks[j].min); c != 0 {
+			return c < 0
+		}
+		return compareKeys(ks[i].max, ks[j].max) < 0
+	})
+	var out [][][]*spec.ManifestEntry
+	for from := 0; from < len(ks); {
+		to, bound := from+1, ks[from].max
+		for to < len(ks) && compareKeys(ks[to].min, bound) <= 0 {
+			if compareKeys(ks[to].max, bound) > 0 {
+				bound = ks[to].max
+			}
+			to++
+		}
+		out = append(out, runsOf(ks[from:to]))
+		from = to
+	}
+	return out, nil
+}
+
+// runHeap orders runs by the end of their last file.
+type runHeap struct {
+	ends []keyed
+	runs []int
+}
+
+func (h *runHeap) Len() int           { return len(h.runs) }
+func (h *runHeap) Less(i, j int) bool { return compareKeys(h.ends[i].max, h.ends[j].max) < 0 }
+func (h *runHeap) Swap(i, j int) {
+	h.ends[i], h.ends[j] = h.ends[j], h.ends[i]
+	h.runs[i], h.runs[j] = h.runs[j], h.runs[i]
+}
+func (h *runHeap) Push(any) {}
+func (h *runHeap) Pop() any { return nil }
+
+// runsOf puts each file, in order of its smallest key, after the run that ends
+// first, if that ends before the file begins, and else into a new run.
+func runsOf(ks []keyed) [][]*spec.ManifestEntry {
+	var h runHeap
+	var runs [][]*spec.ManifestEntry
+	for _, k := range ks {
+		if len(h.runs) > 0 && compareKeys(h.ends[0].max, k.min) < 0 {
+			r := h.runs[0]
+			runs[r] = append(runs[r], k.e)
+			h.ends[0] = k
+			heap.Fix(&h, 0)
+			continue
+		}
+		h.ends = append(h.ends, k)
+		h.runs = append(h.runs, len(runs))
+		runs = append(runs, []*spec.ManifestEntry{k.e})
+		heap.Fix(&h, len(h.runs)-1)
+	}
+	return runs
+}
+
+// Sizes of splits: small enough that a few workers share a small table, large
+// enough that opening does not dominate.
+const (
+	minSplitBytes = 8 << 20
+	maxSplitBytes = 128 << 20
+	splitsWanted  = 32
+)
+
+// splits packs sections, in order, into splits.
+func (sc *scan) splits(sections []*section) (splits []connector.Split, total int64) {
+	for _, s := range sections {
+		total += s.bytes
+	}
+	target := min(max(total/splitsWanted, minSplitBytes), maxSplitBytes)
+	var cur *split
+	for _, s := range sections {
+		if cur == nil || cur.bytes+s.bytes > target {
+			cur = &split{sc: sc}
+			splits = append(splits, cur)
+		}
+		cur.sections = append(cur.sections, s)
+		cur.rows += s.rows
+		cur.bytes += s.bytes
+	}
+	return splits, total
+}
+
+// split implements connector.Split.
+type split struct {
+	sc       *scan
+	sections []*section
+	rows     int64
+	bytes    int64
+}
+
+// Rows implements connector.Split.
+func (s *split) Rows() int64 { return s.rows }
+
+// Bytes implements connector.Split.
+func (s *split) Bytes() int64 { return s.bytes }
+
+// Open implements connector.Split.
+func (s *split) Open(ctx context.Context) (connector.BatchReader, error) {
+	return &splitReader{split: s}, ctx.Err()
+}
+
+// splitReader reads the sections of a split one after the other.
+type splitReader struct {
+	split *split
+	next  int
+	cur   connector.BatchReader
+	err   error
+	done  bool
+}
+
+// Next implements connector.BatchReader.
+func (r *splitReader) Next(ctx context.Context) (*vector.Batch, error) {
+	if r.done || r.err != nil {
+		return nil, r.err
+	}
+	for {
+		if r.cur == nil {
+			if r.next == len(r.split.sections) {
+				return nil, nil
+			}
+			r.cur, r.err = r.split.sc.open(ctx, r.split.sections[r.next])
+			if r.err != nil {
+				return nil, r.err
+			}
+			r.next++
+		}
+		b, err := r.cur.Next(ctx)
+		if err == nil && b == nil {
+			err = r.cur.Close()
+			r.cur = nil
+		}
+		if err != nil {
+			r.err = err
+			return nil, err
+		}
+		if b != nil && b.Rows() > 0 {
+			return b, nil
+		}
+	}
+}
+
+// Close implements connector.BatchReader.
+func (r *splitReader) Close() error {
+	r.done = true
+	if r.cur == nil {
+		return nil
+	}
+	err := r.cur.Close()
+	r.cur = nil
+	return err
+}
+
+// open starts reading a section.
+func (sc *scan) open(ctx context.Context, s *section) (connector.BatchReader, error) {
+	if !s.merge {
+		return &rawReader{sc: sc, s: s}, nil
+	}
+	return newMergeReader(ctx, sc, s)
+}
+
+// rawReader reads the files of a section without merging.
+type rawReader struct {
+	sc   *scan
+	s    *section
+	next int
+	cur  *fileReader
+	sel  []uint16
+	out  vector.Batch
+}
+
+// Next implements connector.BatchReader.
+func (r *rawReader) Next(ctx context.Context) (*vector.Batch, error) {
+	for {
+		if r.cur == nil {
+			if r.next == len(r.s.runs[0]) {
+				return nil, nil
+			}
+			f, err := r.sc.openFile(ctx, r.s.runs[0][r.next], fileOptions{kinds: r.s.deletes, filter: r.sc.filter})
+			if err != nil {
+				return nil, err
+			}
+			r.cur = f
+			r.next++
+		}
+		b, err := r.cur.Next(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if b == nil {
+			if err := r.Close(); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if !r.s.deletes {
+			return b, nil
+		}
+		n := len(b.Cols) - 1
+		kinds := b.Cols[n]
+		r.out = *b
+		r.out.Cols = b.Cols[:n:n]
+		r.sel = r.sel[:0]
+		for i := range b.Len {
+			if !retracts(kinds.I32s[i]) {
+				r.sel = append(r.sel, uint16(i))
+			}
+		}
+		if len(r.sel) < b.Len {
+			r.out.Sel = r.sel
+		}
+		return &r.out, nil
+	}
+}
+
+// retracts reports whether a stored row kind takes a row away: -U or -D.
+func retracts(kind int32) bool {
+	return kind == int32(vector.Delete) || kind == int32(vector.UpdateBefore)
+}
+
+// Close implements connector.BatchReader.
+func (r *rawReader) Close() error {
+	if r.cur == nil {
+		return nil
+	}
+	err := r.cur.Close()
+	r.cur = nil
+	return err
+}
+
+// closeAll closes files and joins their errors.
+func closeAll(files []*fileReader) error {
+	var list []error
+	for _, f := range files {
+		if f != nil {
+			list = append(list, f.Close())
+		}
+	}
+	return errors.Join(list...)
+}
