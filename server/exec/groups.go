@@ -6,6 +6,7 @@ import (
 	"github.com/thermocline/thermocline/internal/errs"
 	"github.com/thermocline/thermocline/internal/vector"
 	"github.com/thermocline/thermocline/scan/expr"
+	"github.com/thermocline/thermocline/server/plan"
 )
 
 // seed keeps who can choose keys from choosing collisions.
@@ -43,7 +44,7 @@ func newGroupTable(types []expr.Type) *groupTable {
 
 // equalOf returns the comparison of two values of a type.
 func equalOf(t expr.Type) equalFunc {
-	if !expr.Binary(t) {
+	if !plan.Exact(t) {
 		cmp := expr.Comparer(t)
 		return func(a *vector.Vec, i int, b *vector.Vec, j int) bool { return cmp(a, i, b, j) == 0 }
 	}

@@ -2,33 +2,49 @@ package plan
 
 import (
 	"context"
+	"strconv"
 
-	"github.com/thermocline/thermocline/catalog"
-	"github.com/thermocline/thermocline/connector"
-	"github.com/thermocline/thermocline/internal/errs"
 	"github.com/thermocline/thermocline/internal/syntax"
 )
 
 // Bind resolves, types and optimizes a query without executing it. Errors carry
 // MySQL's kinds (errs.UnknownColumn, NotInGroupBy, …) and a position.
 func Bind(ctx context.Context, q *syntax.Query, env *Env) (*Query, error) {
-	return nil, errs.Unsupportedf(q.Pos(), "queries")
+	b := newBinder(ctx, env)
+	r, err := b.query(q, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	return b.finished(r)
 }
 
-// Insert is a bound INSERT.
-type Insert struct {
-	Catalog string
-	Table   connector.Writable
-	Schema  *catalog.Schema
-	// Source gives the rows, a column for each of the schema's.
-	Source *Query
-	// Overwrite replaces what the table holds.
-	Overwrite bool
-	// Ignore turns errors of values into warnings.
-	Ignore bool
+func newBinder(ctx context.Context, env *Env) *binder {
+	return &binder{ctx: ctx, env: env, uses: map[string]*TableUse{}}
 }
 
-// BindInsert binds INSERT … VALUES and INSERT … SELECT.
-func BindInsert(ctx context.Context, s *syntax.Insert, env *Env) (*Insert, error) {
-	return nil, errs.Unsupportedf(s.Pos(), "INSERT")
+// finished optimizes a bound query.
+func (b *binder) finished(r *result) (*Query, error) {
+	q := &Query{Root: r.node, Subplans: b.subplans}
+	for _, c := range r.cols {
+		q.Columns = append(q.Columns, b.cols[c.ID])
+		last := &q.Columns[len(q.Columns)-1]
+		last.Name = c.Name
+	}
+	for _, u := range b.tables {
+		q.Tables = append(q.Tables, *u)
+	}
+	o := &optimizer{b: b}
+	var err error
+	if q.Root, err = o.optimize(q.Root, r.ids()); err != nil {
+		return nil, err
+	}
+	for _, s := range q.Subplans {
+		if s.Plan, err = o.optimize(s.Plan, []ColID{s.Col}); err != nil {
+			return nil, err
+		}
+	}
+	q.Cols = b.cols
+	return q, nil
 }
+
+func valueName(i int) string { return "column_" + strconv.Itoa(i) }

@@ -1,0 +1,373 @@
+package plan
+
+import (
+	"strings"
+
+	"github.com/thermocline/thermocline/internal/errs"
+	"github.com/thermocline/thermocline/internal/syntax"
+	"github.com/thermocline/thermocline/scan/expr"
+)
+
+// equality is a condition that holds for every row: a and b are the same column
+// value; b is -1 when a is constant. From an outer join's ON it only says that
+// a determines b.
+type equality struct {
+	a, b   ColID
+	oneWay bool
+}
+
+// from binds a table expression.
+func (bl *block) from(t syntax.TableExpr) (Node, relation, error) {
+	switch t := t.(type) {
+	case *syntax.TableName:
+		return bl.table(t)
+	case *syntax.Derived:
+		if t.Lateral {
+			return nil, relation{}, errs.Unsupportedf(t.Pos(), "LATERAL")
+		}
+		if t.Alias.Name == "" {
+			return nil, relation{}, errs.UserAt(t.Pos(), errs.DerivedAlias, "Every derived table must have its own alias")
+		}
+		// A derived table sees what is outside of this query, not its neighbours.
+		r, err := bl.b.query(t.Query, bl.outer, bl.ctes)
+		if err != nil {
+			return nil, relation{}, err
+		}
+		ref, err := bl.b.derived(r, t.Alias, t.Columns, t.Pos())
+		if err != nil {
+			return nil, relation{}, err
+		}
+		return r.node, ref.relation(), nil
+	case *syntax.Join:
+		return bl.join(t)
+	case *syntax.TableFunc:
+		return nil, relation{}, errs.Unsupportedf(t.Pos(), "the table function %s", strings.ToLower(t.Name.Object()))
+	case *syntax.JSONTable:
+		return nil, relation{}, errs.Unsupportedf(t.Pos(), "JSON_TABLE")
+	case *syntax.Unnest:
+		return nil, relation{}, errs.Unsupportedf(t.Pos(), "UNNEST")
+	}
+	return nil, relation{}, errs.Unsupportedf(t.Pos(), "this table expression")
+}
+
+// derived names a query's columns as a table's.
+func (b *binder) derived(r *result, alias syntax.Ident, names []syntax.Ident, pos int) (*tableRef, error) {
+	if len(names) > 0 && len(names) != len(r.cols) {
+		return nil, errs.UserAt(pos, errs.ColumnCount, "In definition of view, derived table or common table expression, SELECT list and column names list have different column counts")
+	}
+	t := &tableRef{alias: alias.Name}
+	seen := map[string]bool{}
+	for i, c := range r.cols {
+		name := c.Name
+		if len(names) > 0 {
+			name = names[i].Name
+		}
+		if k := strings.ToLower(name); seen[k] {
+			return nil, errs.UserAt(pos, errs.DuplicateColumn, "Duplicate column name '%s'", name)
+		} else {
+			seen[k] = true
+		}
+		t.cols = append(t.cols, named{name, c.ID})
+		// Protocols show the derived table, messages its column's name.
+		b.cols[c.ID].Table, b.cols[c.ID].Name = alias.Name, name
+	}
+	for _, i := range r.unique {
+		t.key = append(t.key, r.cols[i].ID)
+	}
+	return t, nil
+}
+
+// table binds a table name: a common table expression, else a table.
+func (bl *block) table(t *syntax.TableName) (Node, relation, error) {
+	b := bl.b
+	fail := func(err error) (Node, relation, error) { return nil, relation{}, err }
+	if b.refs++; b.refs > maxRefs {
+		return fail(errs.UserAt(t.Pos(), errs.Syntax, "the statement refers to more than %d tables", maxRefs))
+	}
+	switch {
+	case t.Sample != nil:
+		return fail(errs.Unsupportedf(t.Sample.Pos(), "TABLESAMPLE"))
+	case len(t.Partitions) > 0:
+		return fail(errs.Unsupportedf(t.Pos(), "PARTITION (…) of a table in FROM"))
+	}
+	alias := t.Alias
+	if alias.Name == "" {
+		alias = syntax.Ident{At: t.At, Name: t.Name.Object()}
+	}
+	if len(t.Name.Parts) == 1 {
+		if c := bl.ctes.find(t.Name.Object()); c != nil {
+			if t.AsOf != nil || len(t.Options) > 0 {
+				return fail(errs.UserAt(t.Pos(), errs.WrongArguments, "'%s' is a common table expression, which has no versions", c.def.Name.Name))
+			}
+			r, err := b.query(c.def.Query, c.block, c.outer)
+			if err != nil {
+				return fail(err)
+			}
+			names := c.def.Columns
+			if len(t.Columns) > 0 {
+				names = t.Columns
+			}
+			ref, err := b.derived(r, alias, names, t.Pos())
+			if err != nil {
+				return fail(err)
+			}
+			return r.node, ref.relation(), nil
+		}
+	}
+	n, tab, err := b.open(t.Name)
+	if err != nil {
+		return fail(err)
+	}
+	version, err := b.ref(t)
+	if err != nil {
+		return fail(err)
+	}
+	u, err := b.use(n, tab, version, t.Pos())
+	if err != nil {
+		return fail(err)
+	}
+	s, err := b.scan(u, n, alias.Name)
+	if err != nil {
+		return fail(err)
+	}
+	ref := &tableRef{catalog: n.Catalog, database: n.ID.Database, alias: alias.Name}
+	if len(t.Columns) > 0 && len(t.Columns) != len(s.Cols) {
+		return fail(errs.UserAt(t.Pos(), errs.ColumnCount, "'%s' has %d columns, %d names are given", alias.Name, len(s.Cols), len(t.Columns)))
+	}
+	schema := u.Snapshot.Schema()
+	key := map[string]ColID{}
+	for i, c := range s.Cols {
+		name := b.cols[c.ID].Name
+		key[schema.Fields[c.Pos].Name] = c.ID
+		if len(t.Columns) > 0 {
+			name = t.Columns[i].Name
+		}
+		ref.cols = append(ref.cols, named{name, c.ID})
+	}
+	for _, k := range schema.PrimaryKeys {
+		ref.key = append(ref.key, key[k])
+	}
+	return s, ref.relation(), nil
+}
+
+// scan makes the node that reads all columns of a table; pruning drops those
+// that nothing needs.
+func (b *binder) scan(u *TableUse, n Name, alias string) (*Scan, error) {
+	schema := u.Snapshot.Schema()
+	s := &Scan{Use: u, Alias: alias, Limit: -1}
+	for i, f := range schema.Fields {
+		load, err := expr.Stored(i, f, schema.MySQLType(f), f.Name)
+		if err != nil {
+			return nil, err
+		}
+		key := false
+		for _, k := range schema.PrimaryKeys {
+			key = key || k == f.Name
+		}
+		id := b.newCol(Column{Name: f.Name, Type: load.Type(), Database: n.ID.Database, Table: alias, OrgTable: n.ID.Object(), OrgName: f.Name, Key: key})
+		s.Cols = append(s.Cols, ScanCol{ID: id, Pos: i, Load: load})
+	}
+	return s, nil
+}
+
+// join binds a join.
+func (bl *block) join(t *syntax.Join) (Node, relation, error) {
+	fail := func(err error) (Node, relation, error) { return nil, relation{}, err }
+	kind := Inner
+	switch t.Kind {
+	case syntax.JoinLeft:
+		kind = Left
+	case syntax.JoinRight:
+		kind = Right
+	case syntax.JoinFull:
+		kind = Full
+	case syntax.JoinLeftSemi, syntax.JoinLeftAnti:
+		return fail(errs.Unsupportedf(t.Pos(), "SEMI and ANTI JOIN; write EXISTS or IN instead"))
+	}
+	left, lrel, err := bl.from(t.Left)
+	if err != nil {
+		return fail(err)
+	}
+	right, rrel, err := bl.from(t.Right)
+	if err != nil {
+		return fail(err)
+	}
+	rel := relation{visible: append(append([]named{}, lrel.visible...), rrel.visible...), tables: append(append([]*tableRef{}, lrel.tables...), rrel.tables...)}
+	for i, x := range rel.tables {
+		for _, y := range rel.tables[:i] {
+			if x.alias == y.alias && x.database == y.database && x.catalog == y.catalog {
+				return fail(errs.UserAt(t.Pos(), errs.DuplicateAlias, "Not unique table/alias: '%s'", x.alias))
+			}
+		}
+	}
+	j := &Join{Kind: kind, Left: left, Right: right}
+	using := t.Using
+	if t.Natural {
+		using = nil
+		for _, c := range lrel.visible {
+			if len(lookup(rrel.visible, c.name)) > 0 {
+				using = append(using, syntax.Ident{At: t.At, Name: c.name})
+			}
+		}
+	}
+	var items []Item
+	if len(using) > 0 || t.Natural {
+		if rel.visible, items, err = bl.using(j, using, lrel, rrel); err != nil {
+			return fail(err)
+		}
+	}
+	if t.On != nil {
+		s := &scope{bl: bl, clause: inOn, rel: &rel, noAggs: true}
+		if kind != Inner {
+			s.noSubs = "subqueries in the ON of an outer join"
+		}
+		before := len(bl.pre)
+		conds, err := bl.condition(t.On, s)
+		if err != nil {
+			return fail(err)
+		}
+		if len(bl.pre) > before {
+			// A subquery in the ON of an inner join is a condition on its result.
+			node, err := bl.b.attach(j, bl.pre[before:])
+			if err != nil {
+				return fail(err)
+			}
+			bl.pre = bl.pre[:before]
+			bl.noteEqualities(Inner, conds, nil, nil)
+			return &Filter{In: node, Conds: conds}, rel, nil
+		}
+		j.Conds = conds
+	}
+	bl.noteEqualities(kind, j.Conds, left.Output(), right.Output())
+	// What an outer join adds NULLs to may be NULL from here on.
+	if kind == Left || kind == Full {
+		bl.b.nullable(right.Output())
+	}
+	if kind == Right || kind == Full {
+		bl.b.nullable(left.Output())
+	}
+	for i, it := range items {
+		if id, ok := plainColumn(it.Expr); ok {
+			items[i].Expr = bl.b.col(id)
+		}
+	}
+	if items != nil {
+		return &Project{In: j, Items: items}, rel, nil
+	}
+	return j, rel, nil
+}
+
+// using makes the conditions of USING and NATURAL and the columns that stand
+// for both sides' ones.
+func (bl *block) using(j *Join, names []syntax.Ident, l, r relation) ([]named, []Item, error) {
+	b := bl.b
+	gone := map[ColID]bool{}
+	var first []named
+	var merged []Item
+	for _, n := range names {
+		side := func(rel relation) (ColID, error) {
+			found := lookup(rel.visible, n.Name)
+			if len(found) == 0 {
+				return 0, errs.UserAt(n.Pos(), errs.UnknownColumn, "Unknown column '%s' in 'from clause'", n.Name)
+			}
+			if len(found) > 1 {
+				return 0, errs.UserAt(n.Pos(), errs.AmbiguousColumn, "Column '%s' in from clause is ambiguous", n.Name)
+			}
+			return found[0].id, nil
+		}
+		lc, err := side(l)
+		if err != nil {
+			return nil, nil, err
+		}
+		rc, err := side(r)
+		if err != nil {
+			return nil, nil, err
+		}
+		eq, err := expr.Call(b.env.Expr, "=", b.col(lc), b.col(rc))
+		if err != nil {
+			return nil, nil, positioned(err, n.Pos())
+		}
+		j.Conds = append(j.Conds, eq)
+		gone[lc], gone[rc] = true, true
+		id := lc
+		switch j.Kind {
+		case Right:
+			id = rc
+		case Full:
+			both, err := expr.Call(b.env.Expr, "COALESCE", b.col(lc), b.col(rc))
+			if err != nil {
+				return nil, nil, positioned(err, n.Pos())
+			}
+			id = b.newCol(Column{Name: n.Name, Type: both.Type()})
+			merged = append(merged, Item{id, both})
+		}
+		first = append(first, named{b.cols[lc].Name, id})
+	}
+	var rest []named
+	one, two := l.visible, r.visible
+	if j.Kind == Right {
+		one, two = two, one // MySQL turns it into a left join first
+	}
+	for _, c := range append(append([]named{}, one...), two...) {
+		if !gone[c.id] {
+			rest = append(rest, c)
+		}
+	}
+	if merged != nil {
+		// The merged columns are computed above the join, beside all others.
+		for _, id := range j.Output() {
+			merged = append(merged, Item{id, b.col(id)})
+		}
+	}
+	return append(first, rest...), merged, nil
+}
+
+// noteEqualities remembers what conditions say about equal columns.
+func (bl *block) noteEqualities(kind JoinKind, conds []expr.Expr, left, right []ColID) {
+	for _, c := range conds {
+		if expr.Operator(c) != "=" {
+			continue
+		}
+		x, y := c.Children()[0], c.Children()[1]
+		a, aok := plainColumn(x)
+		b, bok := plainColumn(y)
+		switch kind {
+		case Inner:
+			switch {
+			case aok && bok:
+				bl.equal = append(bl.equal, equality{a: a, b: b})
+			case aok && expr.IsConst(y):
+				bl.equal = append(bl.equal, equality{a: a, b: -1})
+			case bok && expr.IsConst(x):
+				bl.equal = append(bl.equal, equality{a: b, b: -1})
+			}
+		case Left, Right:
+			from, to := setOf(left), setOf(right)
+			if kind == Right {
+				from, to = to, from
+			}
+			switch {
+			case aok && bok && from[a] && to[b]:
+				bl.equal = append(bl.equal, equality{a: a, b: b, oneWay: true})
+			case aok && bok && from[b] && to[a]:
+				bl.equal = append(bl.equal, equality{a: b, b: a, oneWay: true})
+			}
+		}
+	}
+}
+
+// nullable marks columns that may be NULL.
+func (b *binder) nullable(ids []ColID) {
+	for _, id := range ids {
+		b.cols[id].Type.Nullable = true
+	}
+}
+
+// plainColumn returns the column that an expression shows unchanged.
+func plainColumn(e expr.Expr) (ColID, bool) {
+	c, ok := e.(*expr.ColumnExpr)
+	if !ok {
+		return 0, false
+	}
+	return c.Pos, true
+}

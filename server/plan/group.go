@@ -1,0 +1,394 @@
+package plan
+
+import (
+	"github.com/thermocline/thermocline/internal/errs"
+	"github.com/thermocline/thermocline/internal/syntax"
+	"github.com/thermocline/thermocline/internal/vector"
+	"github.com/thermocline/thermocline/scan/expr"
+)
+
+// group binds GROUP BY.
+func (bl *block) group(g *syntax.GroupBy) error {
+	b := bl.b
+	switch {
+	case g.WithRollup:
+		return errs.Unsupportedf(g.Pos(), "WITH ROLLUP")
+	case g.All, g.Auto, g.Distinct:
+		return errs.Unsupportedf(g.Pos(), "this form of GROUP BY")
+	}
+	bl.groupBy = true
+	for _, gi := range g.Items {
+		if gi.Kind != syntax.GroupExpr || len(gi.Sets) != 1 || len(gi.Sets[0]) != 1 {
+			return errs.Unsupportedf(gi.Pos(), "ROLLUP, CUBE and GROUPING SETS")
+		}
+		ast := gi.Sets[0][0]
+		s := &scope{bl: bl, clause: inGroup, rel: &bl.rel, noAggs: true}
+		at := -1
+		switch e := ast.(type) {
+		case *syntax.NumberLit:
+			if e.Kind == syntax.Integer {
+				v, ok := e.Uint64()
+				if !ok || v < 1 || v > uint64(len(bl.items)) {
+					return errs.UserAt(e.Pos(), errs.UnknownColumn, "Unknown column '%s' in '%s'", e.Text, inGroup)
+				}
+				at = int(v) - 1
+			}
+		case *syntax.ColumnRef:
+			if len(bl.rel.find(e)) == 0 && len(e.Qualifier()) == 0 {
+				i, err := bl.itemNamed(e, inGroup)
+				if err != nil {
+					return err
+				}
+				at = i
+			}
+		}
+		var x expr.Expr
+		var err error
+		if at >= 0 {
+			it := bl.items[at]
+			if x = it.bound; x == nil {
+				x, err = bl.bind(it.ast, &scope{bl: bl, clause: inGroup, rel: &bl.rel, noAggs: true, inAgg: true})
+				if errs.Is(err, errs.InvalidGroupBy) {
+					err = errs.UserAt(gi.Pos(), errs.WrongGroupField, "Can't group on '%s'", it.name)
+				}
+			}
+		} else {
+			x, err = bl.bind(ast, s)
+		}
+		if err != nil {
+			return err
+		}
+		key := x.Key()
+		if _, ok := bl.keyIndex[key]; !ok {
+			c := Column{Name: "key", Type: x.Type()}
+			if id, plain := plainColumn(x); plain {
+				c = b.cols[id]
+			}
+			id := b.newCol(c)
+			bl.keyIndex[key] = id
+			bl.keys = append(bl.keys, Item{id, x})
+		}
+		if at >= 0 && bl.items[at].bound == nil {
+			for i, k := range bl.keys {
+				if k.ID == bl.keyIndex[key] {
+					bl.items[at].key = i + 1
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// call handles aggregate and window calls.
+func (s *scope) call(f *syntax.FuncCall) (expr.Expr, error) {
+	name := f.Name.Object()
+	if len(f.Name.Parts) != 1 {
+		return nil, nil
+	}
+	if f.Over != nil {
+		return nil, errs.Unsupportedf(f.Pos(), "window functions")
+	}
+	if f.Is("GROUPING") {
+		return nil, errs.Unsupportedf(f.Pos(), "GROUPING")
+	}
+	if !expr.IsAggregate(name) {
+		return nil, nil
+	}
+	if s.inAgg || s.noAggs {
+		return nil, errs.UserAt(f.Pos(), errs.InvalidGroupBy, "Invalid use of group function")
+	}
+	switch {
+	case f.Filter != nil:
+		return nil, errs.Unsupportedf(f.Pos(), "FILTER (WHERE …)")
+	case len(f.WithinGroup) > 0:
+		return nil, errs.Unsupportedf(f.Pos(), "WITHIN GROUP")
+	case f.Limit != nil:
+		return nil, errs.Unsupportedf(f.Pos(), "LIMIT in %s", name)
+	case f.Star && !f.Is("COUNT"):
+		return nil, errs.UserAt(f.Pos(), errs.Syntax, "%s(*) is not valid", name)
+	case !f.Star && len(f.Args) == 0:
+		return nil, errs.UserAt(f.Pos(), errs.WrongArgCount, "Incorrect parameter count in the call to native function '%s'", name)
+	}
+	bl := s.bl
+	in := &scope{bl: bl, clause: s.clause, rel: s.rel, inAgg: true}
+	spec := expr.AggregateSpec{Name: name, Distinct: f.Distinct, Separator: f.Separator}
+	for _, a := range f.Args {
+		x, err := bl.bind(a, in)
+		if err != nil {
+			return nil, err
+		}
+		spec.Args = append(spec.Args, x)
+	}
+	for _, o := range f.OrderBy {
+		x, err := bl.bind(o.Expr, in)
+		if err != nil {
+			return nil, err
+		}
+		spec.Order = append(spec.Order, expr.OrderItem{Expr: x, Desc: o.Desc})
+	}
+	if err := bl.ownAggregate(f, spec.Args); err != nil {
+		return nil, err
+	}
+	return bl.aggregate(spec, f.Pos())
+}
+
+// ownAggregate refuses an aggregate whose arguments are all of an outer query's
+// columns: MySQL would compute it there.
+func (bl *block) ownAggregate(f *syntax.FuncCall, args []expr.Expr) error {
+	own, outer := false, false
+	cols := colSet{}
+	for _, t := range bl.rel.tables {
+		for _, c := range t.cols {
+			cols[c.id] = true
+		}
+	}
+	for _, c := range bl.rel.visible {
+		cols[c.id] = true
+	}
+	for _, a := range args {
+		for _, id := range expr.ColumnsOf(a) {
+			if cols[id] {
+				own = true
+			} else if bl.visibleOutside(id) {
+				outer = true
+			}
+		}
+	}
+	if outer && !own {
+		return errs.Unsupportedf(f.Pos(), "aggregates of an outer query's columns inside a subquery")
+	}
+	return nil
+}
+
+// visibleOutside reports whether a column is one of an outer query's.
+func (bl *block) visibleOutside(id ColID) bool {
+	for out := bl.outer; out != nil; out = out.bl.outer {
+		for _, t := range out.rel.tables {
+			for _, c := range t.cols {
+				if c.id == id {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// aggregate returns the column of an aggregate of the block.
+func (bl *block) aggregate(spec expr.AggregateSpec, pos int) (expr.Expr, error) {
+	b := bl.b
+	call, err := expr.NewAggregate(b.env.Expr, spec)
+	if err != nil {
+		return nil, positioned(err, pos)
+	}
+	id, ok := bl.aggIndex[call.Key()]
+	if !ok {
+		id = b.newCol(Column{Name: call.String(), Type: call.Type()})
+		bl.aggIndex[call.Key()] = id
+		bl.aggs = append(bl.aggs, Agg{ID: id, Call: call, Args: call.Args()})
+	}
+	return b.col(id), nil
+}
+
+// regroup puts the aggregation above FROM and WHERE and rewrites everything
+// that stands above it in terms of its columns.
+func (bl *block) regroup(having []expr.Expr, order []*orderKey) error {
+	fixed := bl.determined()
+	r := &regrouping{bl: bl, fixed: fixed}
+	for i, it := range bl.items {
+		x, err := r.rewrite(it.bound, i+1, inFields)
+		if err != nil {
+			return positioned(err, it.pos)
+		}
+		it.bound = x
+	}
+	for i := range having {
+		x, err := r.rewrite(having[i], i+1, inHaving)
+		if err != nil {
+			return err
+		}
+		having[i] = x
+	}
+	for i, k := range order {
+		if k.item > 0 {
+			continue
+		}
+		x, err := r.rewrite(k.Expr, i+1, inOrder)
+		if err != nil {
+			return positioned(err, k.pos)
+		}
+		k.Expr = x
+	}
+	for _, a := range bl.post {
+		var failed error
+		a.rewrite(func(e expr.Expr) expr.Expr {
+			x, err := r.rewrite(e, 1, inFields)
+			if err != nil {
+				failed = err
+				return e
+			}
+			return x
+		})
+		if failed != nil {
+			return positioned(failed, a.pos)
+		}
+	}
+	if err := bl.flush(&bl.pre); err != nil {
+		return err
+	}
+	bl.node = &Aggregate{In: bl.node, Keys: bl.keys, Aggs: bl.aggs}
+	return nil
+}
+
+// regrouping rewrites expressions to stand above an aggregation.
+type regrouping struct {
+	bl    *block
+	fixed colSet // columns of FROM that have one value in each group
+}
+
+func (r *regrouping) rewrite(e expr.Expr, n int, in clause) (expr.Expr, error) {
+	bl := r.bl
+	if expr.IsConst(e) {
+		return e, nil
+	}
+	if id, ok := bl.keyIndex[e.Key()]; ok && e.Traits()&expr.Volatile == 0 {
+		return bl.b.col(id), nil
+	}
+	if id, ok := plainColumn(e); ok {
+		return r.column(id, n, in)
+	}
+	kids := e.Children()
+	var out []expr.Expr
+	for i, c := range kids {
+		d, err := r.rewrite(c, n, in)
+		if err != nil {
+			return nil, err
+		}
+		if d != c && out == nil {
+			out = append([]expr.Expr(nil), kids...)
+		}
+		if out != nil {
+			out[i] = d
+		}
+	}
+	if out == nil {
+		return e, nil
+	}
+	return e.With(out), nil
+}
+
+// column rewrites a column of FROM.
+func (r *regrouping) column(id ColID, n int, in clause) (expr.Expr, error) {
+	bl := r.bl
+	if !bl.fromFrom(id) {
+		return bl.b.col(id), nil // an aggregate, a subquery's value, an outer column
+	}
+	if !r.fixed[id] && bl.b.env.Expr.Mode.Has(expr.OnlyFullGroupBy) {
+		c := bl.b.cols[id]
+		name := bl.b.columnText(id)
+		if c.Database != "" {
+			name = c.Database + "." + name
+		}
+		if in == inHaving {
+			return nil, errs.Userf(errs.UnknownColumn, "Unknown column '%s' in '%s'", bl.b.columnText(id), in)
+		}
+		what := "SELECT list"
+		if in == inOrder {
+			what = "ORDER BY"
+		}
+		if !bl.groupBy {
+			return nil, errs.Userf(errs.MixOfGroup, "In aggregated query without GROUP BY, expression #%d of %s contains nonaggregated column '%s'; this is incompatible with sql_mode=only_full_group_by", n, what, name)
+		}
+		if in == inOrder {
+			what = "ORDER BY clause"
+		}
+		return nil, errs.Userf(errs.NotInGroupBy, "Expression #%d of %s is not in GROUP BY clause and contains nonaggregated column '%s' which is not functionally dependent on columns in GROUP BY clause; this is incompatible with sql_mode=only_full_group_by", n, what, name)
+	}
+	x, err := bl.aggregate(expr.AggregateSpec{Name: "ANY_VALUE", Args: []expr.Expr{bl.b.col(id)}}, -1)
+	if err != nil {
+		return nil, err
+	}
+	// Protocols show it as the column that it is.
+	if got, ok := plainColumn(x); ok {
+		c := bl.b.cols[id]
+		t := bl.b.cols[got].Type
+		bl.b.cols[got] = c
+		bl.b.cols[got].ID, bl.b.cols[got].Type = got, t
+	}
+	return x, nil
+}
+
+// fromFrom reports whether a column is one that FROM gives.
+func (bl *block) fromFrom(id ColID) bool {
+	for _, t := range bl.rel.tables {
+		for _, c := range t.cols {
+			if c.id == id {
+				return true
+			}
+		}
+	}
+	for _, c := range bl.rel.visible {
+		if c.id == id {
+			return true
+		}
+	}
+	return false
+}
+
+// determined returns the columns of FROM that the grouping keys determine: the
+// keys, what equals them or constants, and all columns of tables whose key is
+// determined.
+func (bl *block) determined() colSet {
+	set := colSet{}
+	for _, k := range bl.keys {
+		if id, ok := plainColumn(k.Expr); ok {
+			set[id] = true
+		}
+	}
+	for changed := true; changed; {
+		changed = false
+		add := func(id ColID) {
+			if !set[id] {
+				set[id], changed = true, true
+			}
+		}
+		for _, e := range bl.equal {
+			switch {
+			case e.b < 0:
+				add(e.a)
+			case set[e.a]:
+				add(e.b)
+			case set[e.b] && !e.oneWay:
+				add(e.a)
+			}
+		}
+		for _, t := range bl.rel.tables {
+			if len(t.key) == 0 {
+				continue
+			}
+			all := true
+			for _, id := range t.key {
+				all = all && set[id]
+			}
+			if all {
+				for _, c := range t.cols {
+					add(c.id)
+				}
+			}
+		}
+	}
+	return set
+}
+
+// emptyValue is what an aggregate gives for no rows at all.
+func (b *binder) emptyValue(a expr.Aggregate) (expr.Value, error) {
+	s := a.NewState(b.env.Expr)
+	s.Grow(1)
+	v, err := s.Result(0, 1)
+	if err != nil {
+		return expr.Value{}, err
+	}
+	w := vector.NewLike(v.Values(), 1)
+	w.AppendFrom(v, 0)
+	return expr.Value{Type: a.Type(), Vec: w.AsConst(1)}, nil
+}

@@ -1,0 +1,165 @@
+package plan
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/thermocline/thermocline/catalog"
+	"github.com/thermocline/thermocline/internal/errs"
+	"github.com/thermocline/thermocline/internal/syntax"
+	"github.com/thermocline/thermocline/internal/vector"
+	"github.com/thermocline/thermocline/scan/expr"
+)
+
+// ref returns the version of a table that a statement asks for, in whatever
+// spelling.
+func (b *binder) ref(t *syntax.TableName) (catalog.Ref, error) {
+	ref, err := b.hinted(t)
+	if err != nil {
+		return ref, err
+	}
+	if t.AsOf == nil {
+		return ref, nil
+	}
+	if ref.Kind != catalog.Latest {
+		return ref, errs.UserAt(t.AsOf.Pos(), errs.WrongArguments, "a table's version is given twice, by OPTIONS and by AS OF")
+	}
+	return b.asOf(t.AsOf)
+}
+
+// constant evaluates an expression that reads nothing.
+func (b *binder) constant(e syntax.Expr) (expr.Value, error) {
+	bl := &block{b: b}
+	x, err := bl.bind(e, &scope{bl: bl, clause: inFields, rel: &bl.rel, noAggs: true, noSubs: "subqueries in a table's version"})
+	if err != nil {
+		return expr.Value{}, err
+	}
+	if !expr.IsConst(x) {
+		return expr.Value{}, errs.UserAt(e.Pos(), errs.WrongArguments, "a table's version must be a constant")
+	}
+	return b.evaluate(x)
+}
+
+func (b *binder) evaluate(x expr.Expr) (expr.Value, error) {
+	v, err := x.Eval(b.env.Expr, &vector.Batch{Len: 1, Seq: -1})
+	if err != nil {
+		return expr.Value{}, err
+	}
+	w := vector.NewLike(v.Values(), 1)
+	w.AppendFrom(v, 0)
+	return expr.Value{Type: x.Type(), Vec: w.AsConst(1)}, nil
+}
+
+func (b *binder) asOf(a *syntax.AsOf) (catalog.Ref, error) {
+	if b.env.Preparing {
+		if _, ok := a.Expr.(*syntax.Placeholder); ok {
+			return catalog.Ref{}, nil // the newest schema stands for the version's
+		}
+	}
+	v, err := b.constant(a.Expr)
+	if err != nil {
+		return catalog.Ref{}, err
+	}
+	if v.IsNull() {
+		return catalog.Ref{}, errs.UserAt(a.Pos(), errs.WrongArguments, "a table's version is NULL")
+	}
+	number := v.Type.Class == expr.Int || v.Type.Class == expr.Bool
+	text := string(expr.AppendText(nil, v.Type, v.Vec, 0, b.env.Expr.Zone))
+	switch a.Kind {
+	case syntax.AsOfVersion:
+		if !number && v.Type.Class != expr.String {
+			return catalog.Ref{}, errs.UserAt(a.Pos(), errs.WrongArguments, "FOR VERSION AS OF takes a snapshot id or the name of a tag")
+		}
+		return catalog.Ref{Kind: catalog.ByVersion, Name: text}, nil
+	case syntax.AsOfAny:
+		if number {
+			return catalog.Ref{Kind: catalog.ByVersion, Name: text}, nil
+		}
+		if v.Type.Class == expr.String {
+			if at, err := b.instant(v, a.Pos()); err == nil {
+				return catalog.Ref{Kind: catalog.ByTimestamp, Time: at}, nil
+			}
+			return catalog.Ref{Kind: catalog.ByVersion, Name: text}, nil
+		}
+	}
+	if number {
+		return catalog.Ref{}, errs.UserAt(a.Pos(), errs.WrongArguments, "FOR TIMESTAMP AS OF takes a date and time, such as '2026-06-20 00:00:00'")
+	}
+	at, err := b.instant(v, a.Pos())
+	return catalog.Ref{Kind: catalog.ByTimestamp, Time: at}, err
+}
+
+// instant reads a value as a point in time in the session's zone.
+func (b *binder) instant(v expr.Value, pos int) (time.Time, error) {
+	bad := func() (time.Time, error) {
+		text := string(expr.AppendText(nil, v.Type, v.Vec, 0, b.env.Expr.Zone))
+		return time.Time{}, errs.UserAt(pos, errs.WrongValue, "Incorrect DATETIME value: '%s'", text)
+	}
+	if v.Type.Class == expr.Timestamp {
+		return time.UnixMicro(v.Vec.I64s[0]), nil
+	}
+	// A cast warns about what it cannot read; here that is an error instead.
+	quiet := *expr.NewContext()
+	quiet.Zone, quiet.Mode, quiet.Now, quiet.Warnings = b.env.Expr.Zone, b.env.Expr.Mode, b.env.Expr.Now, &expr.Warnings{}
+	x, err := expr.Cast(&quiet, expr.Literal(v), expr.TDateTime(6))
+	if err != nil {
+		return time.Time{}, positioned(err, pos)
+	}
+	w, err := x.Eval(&quiet, &vector.Batch{Len: 1, Seq: -1})
+	if err != nil || w.IsNull(0) || quiet.Warnings.Count() > 0 {
+		return bad()
+	}
+	zone := b.env.Expr.Zone
+	if zone == nil {
+		zone = time.UTC
+	}
+	wall := time.UnixMicro(w.I64s[w.At(0)]).UTC()
+	return time.Date(wall.Year(), wall.Month(), wall.Day(), wall.Hour(), wall.Minute(), wall.Second(), wall.Nanosecond(), zone), nil
+}
+
+// hinted reads Flink's /*+ OPTIONS(…) */. Options that change nothing in the
+// rows read are accepted; all others are refused by name.
+func (b *binder) hinted(t *syntax.TableName) (ref catalog.Ref, err error) {
+	for _, o := range t.Options {
+		var r catalog.Ref
+		switch o.Key {
+		case "scan.snapshot-id":
+			id, err := strconv.ParseInt(o.Value, 10, 64)
+			if err != nil {
+				return ref, errs.UserAt(o.Pos(), errs.WrongArguments, "'scan.snapshot-id' is '%s', which is no snapshot id", o.Value)
+			}
+			r = catalog.Ref{Kind: catalog.BySnapshot, ID: id}
+		case "scan.tag-name":
+			r = catalog.Ref{Kind: catalog.ByTag, Name: o.Value}
+		case "scan.version":
+			r = catalog.Ref{Kind: catalog.ByVersion, Name: o.Value}
+		case "scan.timestamp-millis":
+			ms, err := strconv.ParseInt(o.Value, 10, 64)
+			if err != nil {
+				return ref, errs.UserAt(o.Pos(), errs.WrongArguments, "'scan.timestamp-millis' is '%s', which is no number of milliseconds", o.Value)
+			}
+			r = catalog.Ref{Kind: catalog.ByTimestamp, Time: time.UnixMilli(ms)}
+		case "scan.timestamp":
+			at, err := b.instant(expr.StringValue(o.Value, ""), o.Pos())
+			if err != nil {
+				return ref, err
+			}
+			r = catalog.Ref{Kind: catalog.ByTimestamp, Time: at}
+		case "scan.mode":
+			switch o.Value {
+			case "default", "latest-full", "latest", "from-snapshot", "from-snapshot-full", "from-timestamp":
+				continue // in a batch read the option beside it decides
+			}
+			return ref, errs.Unsupportedf(o.Pos(), "the table option 'scan.mode' = '%s'", o.Value)
+		case "scan.parallelism", "scan.infer-parallelism", "scan.split-enumerator.batch-size", "source.split.target-size", "source.split.open-file-cost":
+			continue
+		default:
+			return ref, errs.Unsupportedf(o.Pos(), "the table option '%s'", o.Key)
+		}
+		if ref.Kind != catalog.Latest {
+			return ref, errs.UserAt(o.Pos(), errs.WrongArguments, "a table's version is given twice in OPTIONS")
+		}
+		ref = r
+	}
+	return ref, nil
+}
