@@ -1,0 +1,49 @@
+package paimon
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/thermocline/thermocline/connector"
+	"github.com/thermocline/thermocline/connector/paimon/commit"
+	"github.com/thermocline/thermocline/connector/paimon/spec"
+	"github.com/thermocline/thermocline/connector/paimon/write"
+)
+
+// writerVersion is what snapshots say of who wrote them.
+const writerVersion = "thermocline"
+
+var _ connector.Writable = (*Table)(nil)
+
+// NewWrite implements connector.Writable. What the table asks for and this
+// version cannot write is an error of class Unsupported, before anything is
+// written.
+func (t *Table) NewWrite(_ context.Context, opts connector.WriteOptions) (connector.TableWrite, error) {
+	w, err := write.New(write.Config{
+		Files:        t.driver.cfg.Files,
+		Paths:        spec.NewPaths(t.dir, t.id.Branch, t.schema),
+		Schema:       t.schema,
+		Formats:      t.driver.cfg.Formats,
+		Budget:       opts.Budget,
+		NoCompaction: opts.NoCompaction,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("write to %s: %w", t.id, err)
+	}
+	return w, nil
+}
+
+// NewCommit implements connector.Writable.
+func (t *Table) NewCommit(_ context.Context, user string) (connector.TableCommit, error) {
+	c, err := commit.New(commit.Config{
+		Files:         t.driver.cfg.Files,
+		Paths:         spec.NewPaths(t.dir, t.id.Branch, t.schema),
+		Schema:        t.schema,
+		User:          user,
+		WriterVersion: writerVersion,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("commit to %s: %w", t.id, err)
+	}
+	return c, nil
+}

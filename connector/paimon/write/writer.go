@@ -1,0 +1,634 @@
+// Package write turns batches of rows into data files of Paimon tables:
+// primary-key tables with fixed buckets (merge engine deduplicate) and append
+// tables. It also compacts the buckets that it writes.
+//
+// Invariants. Rows of a bucket get sequence numbers in the order in which they
+// were written, above all that the bucket has. A file is finished before a
+// message names it. Files that no message named are removed by Close. What a
+// table asks for and this version cannot do is refused by name before anything
+// is written (Check). Buffered rows are reserved from the budget.
+//
+// The formats follow Java Paimon's KeyValueFileStoreWrite, AppendOnlyWriter and
+// MergeTreeCompactManager.
+//
+// Start reading at Writer.
+package write
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/thermocline/thermocline/catalog"
+	"github.com/thermocline/thermocline/connector"
+	"github.com/thermocline/thermocline/connector/fileio"
+	"github.com/thermocline/thermocline/connector/format"
+	"github.com/thermocline/thermocline/connector/paimon/commit"
+	"github.com/thermocline/thermocline/connector/paimon/spec"
+	"github.com/thermocline/thermocline/internal/errs"
+	"github.com/thermocline/thermocline/internal/memory"
+	"github.com/thermocline/thermocline/internal/vector"
+)
+
+// Config is what a Writer needs.
+type Config struct {
+	Files   fileio.FileIO
+	Paths   *spec.Paths
+	Schema  *catalog.Schema
+	Formats *format.Registry
+	// Budget pays for buffered rows and compaction; nil is unlimited.
+	Budget *memory.Budget
+	// NoCompaction keeps the writer from compacting, as write-only does.
+	NoCompaction bool
+	// Synchronous makes PrepareCommit wait for the compactions it starts.
+	Synchronous bool
+	// Now is the clock; nil is the real one.
+	Now func() time.Time
+}
+
+// slots bounds the compactions that run at once in the process, so that they
+// leave processors to queries.
+var slots = make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))
+
+// Writer writes one table. It implements connector.TableWrite and belongs to one
+// goroutine.
+type Writer struct {
+	cfg    Config
+	opts   *options
+	layout *layout
+	format format.Format
+	store  commit.Store
+
+	types    []catalog.Type // of the columns
+	partCols []int
+	keyCols  []int // bucket key
+	partEnc  *spec.RowEncoder
+	keyEnc   *spec.RowEncoder
+
+	buckets  map[string]map[int32]*bucket // by partition
+	list     []*bucket                    // in the order in which they were opened
+	reserved int64                        // bytes in all buffers
+	schemaMu sync.Mutex                   // compactions read schemas
+	schemas  map[int64]*catalog.Schema
+
+	background context.Context // of compactions
+	cancel     context.CancelFunc
+	err        error // the writer is broken
+	closed     bool
+}
+
+var _ connector.TableWrite = (*Writer)(nil)
+
+// bucket is the state of one bucket of one partition.
+type bucket struct {
+	partition spec.BinaryRow
+	bucket    int32
+	base      int64 // the snapshot that was seen when it was opened
+	nextSeq   int64
+	runs      int // sorted runs, about: what is committed and what was written since
+
+	buf     buffer
+	sel     []uint16 // rows of the batch being added
+	need    int64    // bytes reserved for the buffer
+	open    *rolling // append tables: the file being written
+	fresh   []spec.DataFileMeta
+	compact *compaction // running, or finished and not yet handed out
+}
+
+// New makes a Writer. Errors of class Unsupported name what the table asks for
+// and this version cannot write.
+func New(cfg Config) (*Writer, error) {
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	o, err := readOptions(cfg.Schema)
+	if err != nil {
+		return nil, err
+	}
+	f, err := cfg.Formats.ByName(o.format)
+	if err != nil {
+		return nil, err
+	}
+	s := cfg.Schema
+	keys := bucketKey(s, spec.NewOptions(s.Options))
+	w := &Writer{cfg: cfg, opts: o, layout: newLayout(s, o), format: f, store: commit.Store{Files: cfg.Files, Paths: cfg.Paths},
+		partCols: s.Columns(s.PartitionKeys), partEnc: spec.NewRowEncoder(spec.TypesOf(s, s.PartitionKeys)),
+		keyCols: s.Columns(keys), keyEnc: spec.NewRowEncoder(spec.TypesOf(s, keys)),
+		buckets: map[string]map[int32]*bucket{}, schemas: map[int64]*catalog.Schema{s.ID: s}}
+	for _, f := range s.Fields {
+		w.types = append(w.types, f.Type)
+	}
+	w.background, w.cancel = context.WithCancel(context.Background())
+	return w, nil
+}
+
+// localMillis is the wall clock of t's zone as if it were UTC, which is how
+// Paimon stores creation times.
+func localMillis(t time.Time) int64 {
+	_, offset := t.Zone()
+	return t.UnixMilli() + int64(offset)*1000
+}
+
+// check validates a batch against the schema.
+func (w *Writer) check(b *vector.Batch) error {
+	if len(b.Cols) != len(w.types) {
+		return errs.Internalf("write to %s: the batch has %d columns, the table %d", w.cfg.Paths.Root(), len(b.Cols), len(w.types))
+	}
+	if b.Len > vector.MaxBatchRows {
+		return errs.Internalf("write to %s: the batch has %d rows", w.cfg.Paths.Root(), b.Len)
+	}
+	for i, v := range b.Cols {
+		f := w.cfg.Schema.Fields[i]
+		if v.Kind != f.Type.Physical() || v.Len < b.Len {
+			return errs.Internalf("write to %s: column %s comes as %d rows of %s, not %d of %s", w.cfg.Paths.Root(), f.Name, v.Len, v.Kind, b.Len, f.Type.Physical())
+		}
+		if !f.Type.NotNull || v.Valid == nil {
+			continue
+		}
+		for r := range b.Rows() {
+			if v.IsNull(b.Row(r)) {
+				return errs.Userf(errs.NotNull, "write to %s: column %s cannot be null", w.cfg.Paths.Root(), f.Name)
+			}
+		}
+	}
+	return nil
+}
+
+// Write implements connector.TableWrite.
+func (w *Writer) Write(ctx context.Context, b *vector.Batch) error {
+	if err := w.usable(); err != nil {
+		return err
+	}
+	if err := w.check(b); err != nil {
+		return err
+	}
+	touched, err := w.route(b)
+	defer func() {
+		for _, k := range touched {
+			k.sel = k.sel[:0]
+		}
+	}()
+	if err == nil {
+		err = w.openAll(ctx, touched)
+	}
+	if err != nil {
+		return err // nothing of the batch was taken
+	}
+	for _, k := range touched {
+		if err := w.add(ctx, k, b); err != nil {
+			w.err = err // a part of the batch was taken
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *Writer) usable() error {
+	if w.closed {
+		return errs.Internalf("write to %s: the writer is closed", w.cfg.Paths.Root())
+	}
+	if w.err != nil {
+		return errs.New(errs.ClassOf(w.err), errs.KindOf(w.err), "write to %s: an earlier write failed: %w", w.cfg.Paths.Root(), w.err)
+	}
+	return nil
+}
+
+// route sends each row of b to its bucket: it fills bucket.sel and returns the
+// buckets that got rows.
+func (w *Writer) route(b *vector.Batch) ([]*bucket, error) {
+	var touched []*bucket
+	part, key := pickCols(b, w.partCols), pickCols(b, w.keyCols)
+	for i := range b.Rows() {
+		row := b.Row(i)
+		if kind := b.Kind(row); retract(kind) {
+			if w.opts.ignoreDelete || w.opts.ignoreUpdateBefore && kind == vector.UpdateBefore {
+				continue
+			}
+			if !w.opts.keyed {
+				return touched, errs.Userf(errs.WrongArguments, "write to %s: an append table (without a primary key) cannot take a %s row; set 'ignore-delete' to leave such rows out",
+					w.cfg.Paths.Root(), vector.RowKindString(kind))
+			}
+		}
+		k := w.bucketOf(part, key, row)
+		if len(k.sel) == 0 {
+			touched = append(touched, k)
+		}
+		k.sel = append(k.sel, uint16(row))
+	}
+	return touched, nil
+}
+
+// bucketOf returns the bucket of a row by its partition and bucket-key columns.
+// It may not be open yet.
+func (w *Writer) bucketOf(part, key []*vector.Vec, row int) *bucket {
+	p := spec.EmptyRow
+	if len(part) > 0 {
+		p = w.partEnc.Encode(part, row)
+	}
+	number := int32(spec.UnawareBucket)
+	if w.opts.buckets > 1 {
+		number = spec.Bucket(w.keyEnc.Encode(key, row), w.opts.buckets)
+	}
+	in := w.buckets[string(p)]
+	if in == nil {
+		in = map[int32]*bucket{}
+		w.buckets[string(p)] = in
+	}
+	k := in[number]
+	if k == nil {
+		k = &bucket{partition: p.Clone(), bucket: number, nextSeq: -1, buf: buffer{types: w.types}}
+		in[number] = k
+		w.list = append(w.list, k)
+	}
+	return k
+}
+
+func pickCols(b *vector.Batch, cols []int) []*vector.Vec {
+	out := make([]*vector.Vec, len(cols))
+	for i, c := range cols {
+		out[i] = b.Cols[c]
+	}
+	return out
+}
+
+func (k *bucket) isOpen() bool { return k.nextSeq >= 0 }
+
+func (k *bucket) inManifest(m *spec.ManifestMeta) bool {
+	return !m.MinBucket.OK || !m.MaxBucket.OK || m.MinBucket.V <= k.bucket && k.bucket <= m.MaxBucket.V
+}
+
+// openAll reads what the new ones among the buckets have: their highest sequence
+// number and sorted runs, and that their partitions have our number of buckets.
+func (w *Writer) openAll(ctx context.Context, list []*bucket) error {
+	closed := slices.DeleteFunc(slices.Clone(list), (*bucket).isOpen)
+	if len(closed) == 0 {
+		return nil
+	}
+	if w.opts.buckets < 0 { // rows need nothing of what is there
+		for _, k := range closed {
+			k.nextSeq = 0
+		}
+		return nil
+	}
+	snap, err := w.store.Latest(ctx)
+	if err != nil {
+		return err
+	}
+	base := int64(0)
+	type seen struct {
+		next int64
+		runs map[int32]bool
+		zero int
+	}
+	states := map[*bucket]*seen{}
+	for _, k := range closed {
+		states[k] = &seen{runs: map[int32]bool{}}
+	}
+	if snap != nil {
+		base = snap.ID
+		live, err := w.store.Live(ctx, snap, nil, func(e *spec.ManifestEntry) bool {
+			in := w.buckets[string(e.Partition)]
+			return in != nil && (in[e.Bucket] != nil || e.TotalBuckets != w.opts.buckets)
+		})
+		if err != nil {
+			return err
+		}
+		for i := range live {
+			e := &live[i]
+			if e.TotalBuckets != w.opts.buckets && e.Bucket >= 0 {
+				return errs.Unsupportedf(-1, "writing to a partition of %s that has %d buckets, while the table's option 'bucket' is %d; overwrite the partition to change its buckets",
+					w.cfg.Paths.Root(), e.TotalBuckets, w.opts.buckets)
+			}
+			st := states[w.buckets[string(e.Partition)][e.Bucket]]
+			if st == nil {
+				continue
+			}
+			st.next = max(st.next, e.File.MaxSequence+1)
+			if e.File.Level == 0 {
+				st.zero++
+			} else {
+				st.runs[e.File.Level] = true
+			}
+		}
+	}
+	for k, st := range states {
+		k.base, k.nextSeq, k.runs = base, st.next, st.zero+len(st.runs)
+	}
+	return nil
+}
+
+// add appends the rows selected for a bucket to its buffer, making room first.
+func (w *Writer) add(ctx context.Context, k *bucket, b *vector.Batch) error {
+	rows := int64(len(k.sel))
+	var bytes int64
+	for _, v := range b.Cols {
+		bytes += v.Bytesize()
+	}
+	estimate := bytes*rows/int64(max(b.Len, 1)) + rows*rowOverhead
+	for {
+		err := w.cfg.Budget.Reserve(estimate)
+		if err == nil {
+			break
+		}
+		largest := w.largest()
+		if largest == nil {
+			return err
+		}
+		if err := w.flush(ctx, largest); err != nil {
+			return err
+		}
+	}
+	k.need += estimate
+	w.reserved += estimate
+	k.buf.add(b, k.sel)
+	if actual := k.buf.bytes(); actual > k.need {
+		// The rows are there already: what goes beyond the estimate is taken even
+		// when the budget is full, by flushing.
+		if err := w.cfg.Budget.Reserve(actual - k.need); err != nil {
+			return w.flush(ctx, k)
+		}
+		w.reserved += actual - k.need
+		k.need = actual
+	} else {
+		w.cfg.Budget.Release(k.need - actual)
+		w.reserved -= k.need - actual
+		k.need = actual
+	}
+	for w.reserved > w.opts.buffer {
+		largest := w.largest()
+		if largest == nil {
+			return nil
+		}
+		if err := w.flush(ctx, largest); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// largest returns the bucket with the largest buffer, nil when all are empty.
+func (w *Writer) largest() *bucket {
+	var out *bucket
+	for _, k := range w.list {
+		if k.buf.rows > 0 && (out == nil || k.need > out.need) {
+			out = k
+		}
+	}
+	return out
+}
+
+// flush writes a bucket's buffer to files.
+func (w *Writer) flush(ctx context.Context, k *bucket) error {
+	if k.buf.rows == 0 {
+		return nil
+	}
+	var err error
+	if w.opts.keyed {
+		err = w.flushKeyed(ctx, k)
+	} else {
+		err = w.flushAppend(ctx, k)
+	}
+	if err != nil {
+		return err
+	}
+	k.buf = buffer{types: w.types}
+	w.cfg.Budget.Release(k.need)
+	w.reserved -= k.need
+	k.need = 0
+	return nil
+}
+
+// flushKeyed writes the buffer as files of level 0: sorted, the last row of each
+// key.
+func (w *Writer) flushKeyed(ctx context.Context, k *bucket) error {
+	order := k.buf.sorted(w.layout.keys)
+	out := w.newRolling(k, 0, spec.SourceAppend)
+	for len(order) > 0 {
+		n := min(len(order), fileRows)
+		rows := order[:n]
+		order = order[n:]
+		seq, kinds := vector.New(vector.I64, n), vector.New(vector.I32, n)
+		for _, e := range rows {
+			seq.AppendI64(k.nextSeq + k.buf.ordinal(e))
+			kinds.AppendI32(int32(k.buf.kind(e)))
+		}
+		b := w.layout.batch(n, k.buf.gather(rows), seq, kinds)
+		if err := out.write(ctx, b, seq, kinds, 0); err != nil {
+			k.fresh = append(k.fresh, out.abort()...)
+			return err
+		}
+	}
+	done, err := out.finish()
+	k.fresh = append(k.fresh, done...)
+	if err != nil {
+		return err
+	}
+	k.runs += len(done)
+	k.nextSeq += int64(k.buf.rows)
+	return nil
+}
+
+// maxOpen is how many files of append tables are written at once; more
+// partitions than that make smaller files.
+const maxOpen = 16
+
+// flushAppend adds the buffer to the bucket's open file.
+func (w *Writer) flushAppend(ctx context.Context, k *bucket) error {
+	if k.open == nil {
+		open := 0
+		var oldest *bucket
+		for _, o := range w.list {
+			if o.open != nil {
+				if open++; oldest == nil {
+					oldest = o
+				}
+			}
+		}
+		if open >= maxOpen {
+			if err := w.closeAppend(oldest); err != nil {
+				return err
+			}
+		}
+		k.open = w.newRolling(k, 0, spec.SourceAppend)
+	}
+	for _, c := range k.buf.chunks {
+		for at := 0; at < c.Len; at += fileRows {
+			n := min(c.Len-at, fileRows)
+			sel := make([]uint16, n)
+			for i := range sel {
+				sel[i] = uint16(at + i)
+			}
+			part := (&vector.Batch{Len: c.Len, Sel: sel, Cols: c.Cols, Seq: -1}).Compact()
+			if err := k.open.write(ctx, part, nil, nil, k.nextSeq); err != nil {
+				return err
+			}
+			k.nextSeq += int64(n)
+		}
+	}
+	return nil
+}
+
+func (w *Writer) closeAppend(k *bucket) error {
+	if k.open == nil {
+		return nil
+	}
+	done, err := k.open.finish()
+	k.fresh = append(k.fresh, done...)
+	k.open = nil
+	if w.opts.buckets < 0 {
+		k.nextSeq = 0
+	}
+	return err
+}
+
+// PrepareCommit implements connector.TableWrite.
+func (w *Writer) PrepareCommit(ctx context.Context) ([]connector.CommitMessage, error) {
+	if err := w.usable(); err != nil {
+		return nil, err
+	}
+	for _, k := range w.list {
+		err := w.flush(ctx, k)
+		if err == nil {
+			err = w.closeAppend(k)
+		}
+		if err != nil {
+			w.err = err
+			return nil, err
+		}
+	}
+	if w.compacts() && (w.cfg.Synchronous || w.opts.forceCompact) {
+		w.startCompactions()
+		for _, k := range w.list {
+			if k.compact != nil {
+				<-k.compact.done
+			}
+		}
+	}
+	for _, k := range w.list {
+		if k.compact != nil && k.runs > w.opts.stop { // writing is too fast for compaction: wait
+			select {
+			case <-k.compact.done:
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}
+	}
+	var out []connector.CommitMessage
+	for _, k := range w.list {
+		m := &commit.Message{Partition: k.partition, Bucket: k.bucket, TotalBuckets: w.opts.buckets, Base: k.base, New: k.fresh}
+		w.collect(k, m)
+		k.fresh = nil
+		if !m.Empty() {
+			out = append(out, m)
+		}
+	}
+	if w.compacts() && !w.cfg.Synchronous && !w.opts.forceCompact {
+		w.startCompactions()
+	}
+	return out, nil
+}
+
+func (w *Writer) compacts() bool {
+	return w.opts.keyed && !w.cfg.NoCompaction && !w.opts.writeOnly
+}
+
+// startCompactions starts one for each bucket with enough sorted runs that has
+// none under way.
+func (w *Writer) startCompactions() {
+	for _, k := range w.list {
+		if k.compact != nil || !k.isOpen() || !w.opts.forceCompact && k.runs < w.opts.trigger {
+			continue
+		}
+		k.compact = &compaction{w: w, b: k, budget: w.cfg.Budget, full: w.opts.forceCompact}
+		k.compact.start(w.background)
+	}
+}
+
+// collect puts the result of a bucket's finished compaction, if any, into m.
+func (w *Writer) collect(k *bucket, m *commit.Message) {
+	c := k.compact
+	if c == nil {
+		return
+	}
+	select {
+	case <-c.done:
+	default:
+		return
+	}
+	k.compact = nil
+	if c.err != nil {
+		// Rows do not depend on it. One that is unsupported will stay so.
+		if errs.ClassOf(c.err) == errs.Unsupported {
+			w.opts.writeOnly = true
+		}
+		slog.Warn("compaction failed", "table", w.cfg.Paths.Root(), "bucket", k.bucket, "error", c.err)
+		return
+	}
+	k.runs = c.runs + len(m.New)
+	if c.message != nil {
+		m.CompactBefore, m.CompactAfter = c.message.CompactBefore, c.message.CompactAfter
+	}
+}
+
+// schema returns a version of the table's schema.
+func (w *Writer) schema(ctx context.Context, id int64) (*catalog.Schema, error) {
+	w.schemaMu.Lock()
+	defer w.schemaMu.Unlock()
+	if s := w.schemas[id]; s != nil {
+		return s, nil
+	}
+	path := w.cfg.Paths.Schema(id)
+	b, err := w.cfg.Files.ReadFile(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	s, err := spec.ParseSchema(b)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	w.schemas[id] = s
+	return s, nil
+}
+
+// remove deletes files that nobody will commit.
+func (w *Writer) remove(ctx context.Context, k *bucket, files []spec.DataFileMeta) error {
+	ctx = context.WithoutCancel(ctx)
+	var all error
+	for _, f := range files {
+		e := spec.ManifestEntry{Partition: k.partition, Bucket: k.bucket, File: f}
+		path, err := w.cfg.Paths.DataFile(&e)
+		if err == nil {
+			err = w.cfg.Files.Remove(ctx, path)
+		}
+		all = errors.Join(all, err)
+	}
+	return all
+}
+
+// Close implements connector.TableWrite.
+func (w *Writer) Close() error {
+	if w.closed {
+		return nil
+	}
+	w.closed = true
+	w.cancel()
+	var all error
+	for _, k := range w.list {
+		if c := k.compact; c != nil {
+			<-c.done
+			all = errors.Join(all, w.remove(context.Background(), k, c.written))
+		}
+		if k.open != nil {
+			all = errors.Join(all, w.remove(context.Background(), k, k.open.abort()))
+		}
+		all = errors.Join(all, w.remove(context.Background(), k, k.fresh))
+		w.cfg.Budget.Release(k.need)
+	}
+	w.list, w.buckets = nil, nil
+	return all
+}
