@@ -189,6 +189,8 @@ func ParseColumnType(text, collation string) ColumnType {
 		c.CharLength, c.OctetLength = 1<<24-1, 1<<24-1
 	case "longblob":
 		c.CharLength, c.OctetLength = 1<<32-1, 1<<32-1
+	case "vector":
+		c.CharLength, c.OctetLength = 4*arg(0, 2048), 4*arg(0, 2048)
 	case "enum":
 		longest := int64(0)
 		for _, a := range args {

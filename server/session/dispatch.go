@@ -122,8 +122,6 @@ func (s *Session) dispatch(ctx context.Context, stmt syntax.Statement, run *stat
 		return s.define(ctx, stmt, run)
 	case *syntax.Unsupported:
 		return nil, errs.Unsupportedf(x.Pos(), "%s", x.What)
-	case *syntax.Empty:
-		return nil, errs.Userf(errs.EmptyQuery, "Query was empty")
 	}
 	return nil, errs.Unsupportedf(stmt.Pos(), "%s", constructOf(stmt))
 }
