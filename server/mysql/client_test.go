@@ -1,8 +1,13 @@
 package mysql
 
 import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -118,5 +123,103 @@ func TestPyMySQL(t *testing.T) {
 	out, err := exec.Command(python, "-c", pymysqlScript, host, port).CombinedOutput()
 	if err != nil || string(out) != "ok\n" {
 		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// Logins as clients were recorded to send them: capabilities, collation,
+// method, attributes.
+func TestRecordedLogins(t *testing.T) {
+	dir := testkit.Shared(t, "fixtures/client-traffic")
+	names := map[string]uint32{"LONG_PASSWORD": capLongPassword, "FOUND_ROWS": capFoundRows, "LONG_FLAG": capLongFlag,
+		"CONNECT_WITH_DB": capConnectWithDB, "ODBC": capODBC, "LOCAL_FILES": 1 << 7, "IGNORE_SPACE": capIgnoreSpace,
+		"PROTOCOL_41": capProtocol41, "INTERACTIVE": capInteractive, "IGNORE_SIGPIPE": capIgnoreSigpipe, "TRANSACTIONS": capTransactions,
+		"RESERVED": capReserved, "SECURE_CONNECTION": capSecure, "MULTI_STATEMENTS": capMultiStmts, "MULTI_RESULTS": capMultiResults,
+		"PS_MULTI_RESULTS": capPSMultiResults, "PLUGIN_AUTH": capPluginAuth, "CONNECT_ATTRS": capConnectAttrs,
+		"PLUGIN_AUTH_LENENC": capLenencAuth, "CAN_HANDLE_EXPIRED_PASSWORDS": capExpiredPass, "SESSION_TRACK": capSessionTrack,
+		"DEPRECATE_EOF": capDeprecateEOF, "QUERY_ATTRIBUTES": capQueryAttrs}
+	type login struct {
+		Command      string
+		Charset      byte
+		Capabilities []string
+		DB, Plugin   string
+		Attributes   map[string]string
+	}
+	_, f, addr := start(t, nil)
+	seen := map[string]bool{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".jsonl") {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		for line := range bytes.Lines(b) {
+			var l login
+			if json.Unmarshal(line, &l) != nil || l.Command != "LOGIN" {
+				continue
+			}
+			key := fmt.Sprint(l.Charset, l.Capabilities, l.DB != "", l.Plugin, len(l.Attributes))
+			if seen[key] {
+				continue
+			}
+			seen[key] = true
+			caps := uint32(0)
+			for _, n := range l.Capabilities {
+				bit, ok := names[n]
+				if !ok {
+					t.Fatalf("capability %s", n)
+				}
+				caps |= bit
+			}
+			r := &rawClient{t: t, nc: dial(t, addr), caps: caps}
+			_, r.scramble, _ = readGreeting(t, r.read())
+			p := put32(put32(nil, caps), 1<<24)
+			p = append(append(p, l.Charset), make([]byte, 23)...)
+			p = append(p, "nat\x00"...)
+			answer := nativeAnswer("secret", r.scramble)
+			if l.Plugin == methodSHA2 {
+				answer = make([]byte, 32) // for another method than the account's
+			}
+			p = append(append(p, byte(len(answer))), answer...)
+			if caps&capConnectWithDB != 0 {
+				p = append(append(p, l.DB...), 0)
+			}
+			if l.Plugin != "" {
+				p = append(append(p, l.Plugin...), 0)
+			}
+			if len(l.Attributes) > 0 {
+				var all []byte
+				for k, v := range l.Attributes {
+					all = putStr(putStr(all, k), v)
+				}
+				p = putStr(p, all)
+			}
+			r.write(p)
+			q := r.read()
+			if q[0] == authSwitch {
+				r.write(nativeAnswer("secret", q[2+len(methodNative):][:20]))
+				q = r.read()
+			}
+			if q[0] != 0 {
+				t.Errorf("%s: %+v: %q", filepath.Base(path), l, q)
+				continue
+			}
+			f.mu.Lock()
+			o := f.all[f.ids.Load()].o
+			f.mu.Unlock()
+			if o.Database != l.DB || len(o.Attributes) != len(l.Attributes) || o.Collation != collationName(uint16(l.Charset)) ||
+				o.FoundRows != (caps&capFoundRows != 0) {
+				t.Errorf("%s: %+v: %+v", filepath.Base(path), l, o)
+			}
+			r.send(comQuit)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(seen) < 30 {
+		t.Errorf("only %d different logins", len(seen))
 	}
 }

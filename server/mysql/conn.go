@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"crypto/rand"
+	"crypto/tls"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -144,10 +145,15 @@ func (c *conn) login(ctx context.Context, log *slog.Logger) bool {
 
 // options describes the client to the session.
 func (c *conn) options(acc metadata.Account, l *login) session.OpenOptions {
-	return session.OpenOptions{
+	o := session.OpenOptions{
 		ID: c.id, Account: acc, User: l.user, Address: c.raw.RemoteAddr().String(), Database: l.database,
 		Collation: collationName(l.collation), Attributes: l.attrs, FoundRows: c.caps&capFoundRows != 0, Kill: c.kill,
 	}
+	if t, ok := c.nc.(*tls.Conn); ok {
+		st := t.ConnectionState()
+		o.TLSVersion, o.TLSCipher = tls.VersionName(st.Version), tls.CipherSuiteName(st.CipherSuite)
+	}
+	return o
 }
 
 // serve reads and runs commands.

@@ -43,6 +43,8 @@ var kinds = map[errs.Kind]code{
 	errs.InvalidGroupBy:    {1111, "HY000"},
 	errs.NotInGroupBy:      {1055, "42000"},
 	errs.MixOfGroup:        {1140, "42000"},
+	errs.WrongGroupField:   {1056, "42000"},
+	errs.OrderNotSelected:  {3065, "HY000"},
 	errs.OperandColumns:    {1241, "21000"},
 	errs.SubqueryRows:      {1242, "21000"},
 	errs.DerivedAlias:      {1248, "42000"},
@@ -84,6 +86,39 @@ var kinds = map[errs.Kind]code{
 	errs.KeyColumnMissing: {1072, "42000"},
 	errs.WrongPrimaryKey:  {1105, "HY000"},
 
+	errs.Deprecated:          {1287, "HY000"},
+	errs.WrongValueForFunc:   {1411, "HY000"},
+	errs.DatetimeOverflow:    {1441, "22008"},
+	errs.GroupConcatCut:      {1260, "HY000"},
+	errs.InvalidCharacter:    {1300, "HY000"},
+	errs.ResultTooLong:       {1301, "HY000"},
+	errs.InvalidLogarithm:    {3020, "2201E"},
+	errs.DeprecatedDelimiter: {4095, "HY000"},
+	errs.DeprecatedCharset:   {3719, "HY000"},
+	errs.DeprecatedNational:  {3720, "HY000"},
+	errs.InvalidJSONCast:     {3156, "22018"},
+	errs.UnsignedComplement:  {1105, "HY000"},
+	errs.InvalidJSONPath:     {3143, "42000"},
+	errs.CharsetForCollation: {1253, "42000"},
+	errs.InvalidJSONCharset:  {3144, "22032"},
+	errs.InvalidJSONType:     {3146, "22032"},
+	errs.JSONKeyNull:         {3158, "22032"},
+	errs.JSONPathWildcard:    {3149, "42000"},
+	errs.JSONOneOrAll:        {3154, "42000"},
+	errs.JSONMissing:         {3966, "22035"},
+	errs.RegexpIndex:         {3686, "HY000"},
+
+	errs.GlobalVariable:     {1229, "HY000"},
+	errs.SessionVariable:    {1228, "HY000"},
+	errs.WrongObject:        {1347, "HY000"},
+	errs.CannotUser:         {1396, "HY000"},
+	errs.NoSuchGrant:        {1141, "42000"},
+	errs.InTransaction:      {1568, "25001"},
+	errs.CollationCharset:   {1253, "42000"},
+	errs.NotRolledBack:      {1196, "HY000"},
+	"read only transaction": {1792, "25006"},
+	errs.NoAutoCreate:       {1410, "42000"},
+
 	errs.AccessDenied:    {1045, "28000"},
 	errs.DatabaseDenied:  {1044, "42000"},
 	errs.TableDenied:     {1142, "42000"},
@@ -115,6 +150,10 @@ var classes = map[errs.Class]code{
 	errs.Corruption:     {1105, "HY000"},
 	errs.Unavailable:    {1105, "HY000"},
 }
+
+// ErrorCode returns MySQL's number of a kind, 0 for a kind that has none of its
+// own. SHOW WARNINGS needs it.
+func ErrorCode(k errs.Kind) int { return int(kinds[k].number) }
 
 // translate returns an error in the protocol's terms.
 func translate(err error) *sqlError {

@@ -311,7 +311,7 @@ func start(t testing.TB, change func(*Config)) (*Server, *fakeFactory, string) {
 	if change != nil {
 		change(&cfg)
 	}
-	s, err := New(cfg)
+	s, err := NewServer(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -189,7 +189,7 @@ func TestBudget(t *testing.T) {
 
 func TestDrain(t *testing.T) {
 	f := &fakeFactory{}
-	s, err := New(Config{Accounts: testAccounts(), Sessions: f, DrainTimeout: 100 * time.Millisecond, NoTLS: true})
+	s, err := NewServer(Config{Accounts: testAccounts(), Sessions: f, DrainTimeout: 100 * time.Millisecond, NoTLS: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -287,7 +287,7 @@ func FuzzConnection(f *testing.F) {
 	ex := append([]byte{17, 0, 0, 0, comStmtExecute}, 1, 0, 0, 0, 1, 1, 0, 0, 0, 0, 1, 3, 0, 1, 0, 0)
 	f.Add(append([]byte("\x09\x00\x00\x00\x16SELECT ?"), ex...))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		srv, err := New(Config{Accounts: testAccounts(), Sessions: &fakeFactory{}, NoTLS: true, MaxPacket: 1 << 20})
+		srv, err := NewServer(Config{Accounts: testAccounts(), Sessions: &fakeFactory{}, NoTLS: true, MaxPacket: 1 << 20})
 		if err != nil {
 			t.Fatal(err)
 		}

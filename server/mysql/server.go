@@ -77,8 +77,8 @@ type Stats struct {
 	Questions uint64 // commands
 }
 
-// New makes a server. It takes some milliseconds when it makes a certificate.
-func New(cfg Config) (*Server, error) {
+// NewServer makes a server. It takes some milliseconds when it makes a certificate.
+func NewServer(cfg Config) (*Server, error) {
 	if cfg.Accounts == nil || cfg.Sessions == nil {
 		return nil, errs.Internalf("start MySQL port: accounts and sessions are required")
 	}
