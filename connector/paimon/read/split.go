@@ -346,6 +346,9 @@ func (r *rawReader) Next(ctx context.Context) (*vector.Batch, error) {
 		kinds := b.Cols[n]
 		r.out = *b
 		r.out.Cols = b.Cols[:n:n]
+		if r.sel == nil {
+			r.sel = make([]uint16, 0, b.Len) // a nil selection would mean all rows
+		}
 		r.sel = r.sel[:0]
 		for i := range b.Len {
 			if !retracts(kinds.I32s[i]) {
