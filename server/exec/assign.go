@@ -1,0 +1,386 @@
+package exec
+
+import (
+	"bytes"
+	"math/big"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/thermocline/thermocline/catalog"
+	"github.com/thermocline/thermocline/internal/errs"
+	"github.com/thermocline/thermocline/internal/vector"
+	"github.com/thermocline/thermocline/scan/expr"
+)
+
+// assigner converts the values of one column of an INSERT to what the table
+// stores, as MySQL assigns: numbers are rounded, text is parsed, and what does
+// not fit is an error that names column and row (in strict mode), or a warning
+// and the nearest value.
+type assigner struct {
+	ctx    *expr.Context
+	field  catalog.Field
+	typ    expr.Type // of the column, as SQL sees it
+	strict bool
+	cast   expr.Expr // of column 0 of a batch
+	quiet  *expr.Context
+}
+
+func newAssigner(ctx *expr.Context, f catalog.Field, typ, from expr.Type, strict bool) (*assigner, error) {
+	a := &assigner{ctx: ctx, field: f, typ: typ, strict: strict}
+	q := *ctx
+	q.Warnings = &expr.Warnings{}
+	a.quiet = &q
+	to := typ
+	switch typ.Class {
+	case expr.Int, expr.Bool, expr.Year, expr.Bit:
+		to = expr.TDecimal(38, 0)
+	case expr.String, expr.Enum, expr.Set:
+		to = expr.TString(-1, typ.Collation)
+	case expr.Bytes:
+		to = expr.TBytes(-1)
+	case expr.Float:
+		to = expr.TDouble
+	case expr.Timestamp:
+		if from.Class != expr.Timestamp {
+			to = expr.TDateTime(typ.Scale)
+		}
+	case expr.Decimal, expr.Double, expr.Date, expr.DateTime, expr.Time, expr.JSON:
+	default:
+		return nil, errs.Unsupportedf(-1, "INSERT into column %s of type %s", f.Name, f.Type)
+	}
+	var err error
+	if from.Class == expr.Bytes && to.Class == expr.String || from.Class == expr.Null {
+		a.cast = expr.Column(0, to, f.Name) // the bytes are checked below; NULLs need nothing
+		if from.Class == expr.Null {
+			a.cast = nil
+		}
+		return a, nil
+	}
+	a.cast, err = expr.Cast(a.quiet, expr.Column(0, from, f.Name), to)
+	return a, err
+}
+
+// convert returns the stored form of n rows of v (the k-th is row sel[k]). row is
+// the number of the first of them in the statement, from 1.
+func (a *assigner) convert(v *vector.Vec, sel []uint16, n, row int) (*vector.Vec, error) {
+	out := a.field.Type.NewVec(n)
+	pos := func(k int) int {
+		if sel != nil {
+			return int(sel[k])
+		}
+		return k
+	}
+	var w *vector.Vec
+	if a.cast != nil {
+		b := &vector.Batch{Len: v.Len, Sel: sel, Seq: -1, Cols: []*vector.Vec{v}}
+		a.quiet.Warnings.Reset()
+		var err error
+		if w, err = a.cast.Eval(a.quiet, b); err != nil {
+			return nil, err
+		}
+		if warned(a.quiet) {
+			if !a.strict {
+				for _, x := range a.quiet.Warnings.List() {
+					a.ctx.Warnings.Add(x)
+				}
+			} else if err := a.blame(b, n, pos, row); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for k := range n {
+		i := pos(k)
+		if w == nil || v.IsNull(i) || w.IsNull(i) {
+			if a.field.Type.NotNull {
+				return nil, errs.Userf(errs.NotNull, "Column '%s' cannot be null", a.field.Name)
+			}
+			out.AppendNull()
+			continue
+		}
+		if err := a.store(out, w, i, row+k); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func warned(ctx *expr.Context) bool {
+	for _, x := range ctx.Warnings.List() {
+		if x.Level != "Note" {
+			return true
+		}
+	}
+	return false
+}
+
+// blame finds the row whose conversion warned and says what is wrong with it.
+func (a *assigner) blame(b *vector.Batch, n int, pos func(int) int, row int) error {
+	for k := range n {
+		one := *b
+		one.Sel = []uint16{uint16(pos(k))}
+		a.quiet.Warnings.Reset()
+		if _, err := a.cast.Eval(a.quiet, &one); err != nil {
+			return err
+		}
+		if !warned(a.quiet) {
+			continue
+		}
+		for _, x := range a.quiet.Warnings.List() {
+			if x.Kind == errs.ValueOutOfRange || x.Kind == errs.OutOfRange {
+				return a.outOfRange(row + k)
+			}
+		}
+		text := ""
+		if c := b.Cols[0]; c.Kind == vector.Str {
+			text = c.String(pos(k))
+		}
+		return a.incorrect(text, row+k)
+	}
+	return nil
+}
+
+func (a *assigner) outOfRange(row int) error {
+	return errs.Userf(errs.ValueOutOfRange, "Out of range value for column '%s' at row %d", a.field.Name, row)
+}
+
+func (a *assigner) truncated(row int) error {
+	return errs.Userf(errs.DataTruncated, "Data truncated for column '%s' at row %d", a.field.Name, row)
+}
+
+func (a *assigner) tooLong(row int) error {
+	return errs.Userf(errs.DataTooLong, "Data too long for column '%s' at row %d", a.field.Name, row)
+}
+
+// incorrect is the error of text that cannot be read as the column's type.
+func (a *assigner) incorrect(text string, row int) error {
+	kind, what := errs.TruncatedValue, ""
+	switch a.typ.Class {
+	case expr.Date:
+		what = "date"
+	case expr.DateTime, expr.Timestamp:
+		what = "datetime"
+	case expr.Time:
+		what = "time"
+	case expr.Decimal:
+		kind, what = errs.IncorrectDecimal, "decimal"
+	case expr.Double, expr.Float:
+		kind, what = errs.IncorrectDecimal, "double"
+	case expr.JSON:
+		return errs.Userf(errs.InvalidJSON, "Invalid JSON text in column '%s' at row %d", a.field.Name, row)
+	default:
+		kind, what = errs.IncorrectDecimal, "integer"
+	}
+	if kind == errs.IncorrectDecimal {
+		// A number with something behind it is only cut.
+		t := strings.TrimLeft(text, " \t\n\r")
+		t = strings.TrimLeft(t, "+-.")
+		if t != "" && t[0] >= '0' && t[0] <= '9' {
+			return a.truncated(row)
+		}
+	}
+	return errs.Userf(kind, "Incorrect %s value: '%s' for column '%s' at row %d", what, text, a.field.Name, row)
+}
+
+// store appends row i of w, which has the cast's form, to the stored column.
+func (a *assigner) store(out, w *vector.Vec, i, row int) error {
+	switch a.typ.Class {
+	case expr.Int, expr.Bool, expr.Year, expr.Bit:
+		return a.storeInteger(out, w, i, row)
+	case expr.Decimal:
+		if out.Kind == vector.Str { // DECIMAL(>38) is kept as text
+			out.AppendBytes(vector.AppendDecimalText(nil, w, i, a.typ.Scale))
+			return nil
+		}
+		out.AppendFrom(w, i)
+		return nil
+	case expr.Float:
+		x := w.F64s[w.At(i)]
+		f := float32(x)
+		if x != 0 && (f-f != 0) {
+			return a.outOfRange(row)
+		}
+		out.AppendF32(f)
+		return nil
+	case expr.String, expr.Bytes:
+		b, err := a.fit(w.Bytes(i), row)
+		if err != nil {
+			return err
+		}
+		out.AppendBytes(b)
+		return nil
+	case expr.Enum, expr.Set:
+		return a.storeLabel(out, w.String(i), row)
+	case expr.DateTime, expr.Timestamp:
+		us := w.I64s[w.At(i)]
+		if a.typ.Class == expr.Timestamp && a.cast.Type().Class != expr.Timestamp {
+			us = a.instant(us)
+		}
+		if out.Kind == vector.I128 {
+			x, _ := vector.Int128FromBig(new(big.Int).Mul(big.NewInt(us), big.NewInt(1000)))
+			out.AppendI128(x)
+			return nil
+		}
+		out.AppendI64(us)
+		return nil
+	case expr.Time:
+		us := w.I64s[w.At(i)]
+		if out.Kind == vector.I32 { // a time of day in milliseconds
+			if us < 0 || us >= 24*3600*1e6 {
+				return a.outOfRange(row)
+			}
+			out.AppendI32(int32(us / 1000))
+			return nil
+		}
+		out.AppendI64(us)
+		return nil
+	}
+	out.AppendFrom(w, i)
+	return nil
+}
+
+// storeInteger stores a DECIMAL(38,0) that came of the cast.
+func (a *assigner) storeInteger(out, w *vector.Vec, i, row int) error {
+	x := w.I128s[w.At(i)]
+	low, high := a.bounds()
+	if x.Cmp(low) < 0 || x.Cmp(high) > 0 {
+		if a.strict {
+			return a.outOfRange(row)
+		}
+		a.ctx.Warnings.Add(expr.Warning{Level: "Warning", Kind: errs.ValueOutOfRange, Message: a.outOfRange(row).Error()})
+		if x.Cmp(low) < 0 {
+			x = low
+		} else {
+			x = high
+		}
+	}
+	switch out.Kind {
+	case vector.I8:
+		out.AppendI8(int8(x.Int64()))
+	case vector.I32:
+		out.AppendI32(int32(x.Int64()))
+	case vector.I64:
+		out.AppendI64(int64(x.Lo))
+	case vector.I128:
+		out.AppendI128(x)
+	default:
+		return errs.Internalf("insert: column %s of type %s does not hold integers", a.field.Name, a.field.Type)
+	}
+	return nil
+}
+
+// bounds are the least and greatest value of an integer column.
+func (a *assigner) bounds() (low, high vector.Int128) {
+	bits := uint(8 * max(1, a.typ.Width))
+	switch {
+	case a.field.Type.Kind == catalog.Boolean:
+		return vector.Int128From(0), vector.Int128From(1)
+	case a.typ.Class == expr.Bool:
+		bits = 8
+	case a.typ.Class == expr.Year:
+		return vector.Int128From(0), vector.Int128From(2155)
+	case a.typ.Class == expr.Bit:
+		return vector.Int128From(0), vector.Int128FromUint(^uint64(0) >> (64 - uint(min(max(a.typ.Length, 1), 64))))
+	}
+	if a.typ.Unsigned {
+		return vector.Int128From(0), vector.Int128FromUint(^uint64(0) >> (64 - bits))
+	}
+	return vector.Int128From(-1 << (bits - 1)), vector.Int128From(1<<(bits-1) - 1)
+}
+
+// fit cuts text to the column's length: blanks beyond it are dropped, anything
+// else is an error.
+func (a *assigner) fit(b []byte, row int) ([]byte, error) {
+	most := a.field.Type.Length
+	text := a.typ.Class == expr.String
+	if text && !utf8.Valid(b) {
+		return nil, errs.Userf(errs.IncorrectDecimal, "Incorrect string value: '%q' for column '%s' at row %d", cutBytes(b, 20), a.field.Name, row)
+	}
+	switch a.field.Type.Kind {
+	case catalog.Char, catalog.Varchar, catalog.Binary, catalog.Varbinary:
+	default:
+		return b, nil
+	}
+	end := len(b)
+	if text {
+		if len(b) <= most || utf8.RuneCount(b) <= most {
+			return a.pad(b), nil
+		}
+		end = 0
+		for range most {
+			_, size := utf8.DecodeRune(b[end:])
+			end += size
+		}
+	} else if len(b) <= most {
+		return a.pad(b), nil
+	} else {
+		end = most
+	}
+	if len(bytes.TrimRight(b[end:], " ")) == 0 && text {
+		return b[:end], nil
+	}
+	if a.strict {
+		return nil, a.tooLong(row)
+	}
+	a.ctx.Warnings.Add(expr.Warning{Level: "Warning", Kind: errs.DataTruncated, Message: a.truncated(row).Error()})
+	return b[:end], nil
+}
+
+// pad brings BINARY(n) to its length; CHAR(n) loses its trailing blanks, as
+// MySQL returns it.
+func (a *assigner) pad(b []byte) []byte {
+	switch a.field.Type.Kind {
+	case catalog.Binary:
+		if len(b) < a.field.Type.Length {
+			b = append(bytes.Clone(b), make([]byte, a.field.Type.Length-len(b))...)
+		}
+	case catalog.Char:
+		b = bytes.TrimRight(b, " ")
+	}
+	return b
+}
+
+func cutBytes(b []byte, n int) []byte {
+	if len(b) > n {
+		return b[:n]
+	}
+	return b
+}
+
+// storeLabel stores a value of an ENUM or SET.
+func (a *assigner) storeLabel(out *vector.Vec, s string, row int) error {
+	find := func(s string) (string, bool) {
+		for _, l := range a.typ.Labels {
+			if strings.EqualFold(l, s) {
+				return l, true
+			}
+		}
+		return "", false
+	}
+	parts := []string{s}
+	if a.typ.Class == expr.Set {
+		parts = strings.Split(s, ",")
+		if s == "" {
+			parts = nil
+		}
+	}
+	for i, p := range parts {
+		l, ok := find(p)
+		if !ok {
+			return a.truncated(row)
+		}
+		parts[i] = l
+	}
+	out.AppendString(strings.Join(parts, ","))
+	return nil
+}
+
+// instant reads wall-clock microseconds in the session's zone.
+func (a *assigner) instant(us int64) int64 {
+	zone := a.ctx.Zone
+	if zone == nil {
+		return us
+	}
+	t := time.UnixMicro(us).UTC()
+	return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), zone).UnixMicro()
+}
