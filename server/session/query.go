@@ -178,42 +178,50 @@ func (s *Session) explainStatement(ctx context.Context, x *syntax.Explain, run *
 	if format == "" {
 		format = s.text("explain_format")
 	}
-	var p *plan.Query
+	var queries []*plan.Query
 	switch q := x.Statement.(type) {
 	case *syntax.Query:
-		var err error
-		if p, err = plan.Bind(ctx, q, run.environment()); err != nil {
+		p, err := plan.Bind(ctx, q, run.environment())
+		if err != nil {
 			return nil, err
 		}
+		queries = append(queries, p)
 	case *syntax.Insert:
 		ins, err := plan.BindInsert(ctx, q, run.environment())
 		if err != nil {
 			return nil, err
 		}
-		p = ins.Source
+		queries = ins.Sources
 	default:
 		return nil, errs.Unsupportedf(x.Statement.Pos(), "EXPLAIN of %s", constructOf(x.Statement))
 	}
 	switch format {
 	case "TREE", "PLAN":
-		return listing(metadata.Listing{Fields: metadata.ParseFields("EXPLAIN|longtext~!"),
-			Rows: []metadata.Row{{strings.Join(plan.Explain(p), "\n") + "\n"}}, LikeColumn: -1})
+		var text strings.Builder
+		for _, p := range queries {
+			for _, line := range plan.Explain(p) {
+				text.WriteString(line + "\n")
+			}
+		}
+		return listing(metadata.Listing{Fields: metadata.ParseFields("EXPLAIN|longtext~!"), Rows: []metadata.Row{{text.String()}}, LikeColumn: -1})
 	case "TRADITIONAL":
-		return s.explainTraditional(ctx, p)
+		return s.explainTraditional(ctx, queries)
 	}
 	return nil, errs.Unsupportedf(x.Pos(), "EXPLAIN FORMAT=%s", format)
 }
 
 // explainTraditional gives MySQL's tabular form: a line a table.
-func (s *Session) explainTraditional(ctx context.Context, p *plan.Query) (*Result, error) {
+func (s *Session) explainTraditional(ctx context.Context, queries []*plan.Query) (*Result, error) {
 	l := metadata.Listing{LikeColumn: -1, Fields: metadata.ParseFields("id|bigint unsigned!; select_type|varchar(19)~!; table|varchar(64)~; partitions|longtext~; " +
 		"type|varchar(10)~; possible_keys|varchar(4096)~; key|varchar(64)~; key_len|varchar(4096)~; ref|varchar(1024)~; rows|bigint; filtered|decimal(5,2); Extra|varchar(255)~")}
-	for _, t := range p.Tables {
-		var rows any
-		if n, _, err := t.Snapshot.RowCount(ctx); err == nil && n >= 0 {
-			rows = n
+	for _, p := range queries {
+		for _, t := range p.Tables {
+			var rows any
+			if n, _, err := t.Snapshot.RowCount(ctx); err == nil && n >= 0 {
+				rows = n
+			}
+			l.Rows = append(l.Rows, metadata.Row{uint64(1), "SIMPLE", t.Table.ID().Object(), nil, "ALL", nil, nil, nil, nil, rows, 100.0, nil})
 		}
-		l.Rows = append(l.Rows, metadata.Row{uint64(1), "SIMPLE", t.Table.ID().Object(), nil, "ALL", nil, nil, nil, nil, rows, 100.0, nil})
 	}
 	if len(l.Rows) == 0 {
 		l.Rows = append(l.Rows, metadata.Row{uint64(1), "SIMPLE", nil, nil, nil, nil, nil, nil, nil, nil, nil, "No tables used"})
