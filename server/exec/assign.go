@@ -2,6 +2,7 @@ package exec
 
 import (
 	"bytes"
+	"encoding/binary"
 	"math/big"
 	"strings"
 	"time"
@@ -263,6 +264,10 @@ func (a *assigner) storeInteger(out, w *vector.Vec, i, row int) error {
 		out.AppendI64(int64(x.Lo))
 	case vector.I128:
 		out.AppendI128(x)
+	case vector.Str: // BIT(n): the bytes, highest first
+		var b [8]byte
+		binary.BigEndian.PutUint64(b[:], x.Lo)
+		out.AppendBytes(b[8-min(max(a.field.Type.Length, 1), 8):])
 	default:
 		return errs.Internalf("insert: column %s of type %s does not hold integers", a.field.Name, a.field.Type)
 	}

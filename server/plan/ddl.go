@@ -2,17 +2,361 @@ package plan
 
 import (
 	"context"
+	"strconv"
+	"strings"
 
+	"github.com/thermocline/thermocline/catalog"
 	"github.com/thermocline/thermocline/internal/errs"
 	"github.com/thermocline/thermocline/internal/syntax"
+	"github.com/thermocline/thermocline/scan/expr"
 )
 
 // Define runs CREATE and DROP of databases and tables. It returns the number of
 // rows that MySQL's OK packet tells, and false when stmt is none of these.
 func Define(ctx context.Context, stmt syntax.Statement, env *Env) (affected uint64, handled bool, err error) {
-	switch stmt.(type) {
-	case *syntax.CreateDatabase, *syntax.DropDatabase, *syntax.CreateTable, *syntax.DropTable:
-		return 0, true, errs.Unsupportedf(stmt.Pos(), "this statement")
+	switch s := stmt.(type) {
+	case *syntax.CreateDatabase:
+		return 1, true, createDatabase(ctx, s, env)
+	case *syntax.DropDatabase:
+		n, err := dropDatabase(ctx, s, env)
+		return n, true, err
+	case *syntax.CreateTable:
+		return 0, true, createTable(ctx, s, env)
+	case *syntax.DropTable:
+		return 0, true, dropTables(ctx, s, env)
 	}
 	return 0, false, nil
+}
+
+// writable returns a resolved name's catalog as one that can be changed.
+func writable(n Name, pos int) (catalog.Writable, error) {
+	if n.Catalog == "" {
+		return nil, errs.UserAt(pos, errs.DatabaseDenied, "Access denied to database '%s': it cannot be changed", n.ID.Database)
+	}
+	w, ok := n.In.(catalog.Writable)
+	if !ok {
+		return nil, errs.Unsupportedf(pos, "changing catalog %s", n.Catalog)
+	}
+	return w, nil
+}
+
+func createDatabase(ctx context.Context, s *syntax.CreateDatabase, env *Env) error {
+	n, err := ResolveDatabase(env.Catalogs, s.Name)
+	if err != nil {
+		return err
+	}
+	w, err := writable(n, s.Pos())
+	if err != nil {
+		return err
+	}
+	switch {
+	case s.Collate != "" && s.Collate != expr.DefaultCollation:
+		return errs.Unsupportedf(s.Pos(), "the default collation %s of a database", s.Collate)
+	case s.Collate == "" && s.Charset != "" && s.Charset != "utf8mb4":
+		return errs.Unsupportedf(s.Pos(), "the default character set %s of a database", s.Charset)
+	case len(s.Options) > 0:
+		return errs.Unsupportedf(s.Options[0].Pos(), "the database option '%s'", s.Options[0].Key)
+	}
+	return positioned(w.CreateDatabase(ctx, n.ID.Database, s.IfNotExists), s.Name.Pos())
+}
+
+func dropDatabase(ctx context.Context, s *syntax.DropDatabase, env *Env) (uint64, error) {
+	n, err := ResolveDatabase(env.Catalogs, s.Name)
+	if err != nil {
+		return 0, err
+	}
+	w, err := writable(n, s.Pos())
+	if err != nil {
+		return 0, err
+	}
+	tables, err := w.Tables(ctx, n.ID.Database)
+	if err != nil {
+		if s.IfExists && errs.Is(err, errs.UnknownDatabase) {
+			return 0, nil
+		}
+		return 0, errs.UserAt(s.Name.Pos(), errs.UnknownDatabase, "Can't drop database '%s'; database doesn't exist", n.ID.Database)
+	}
+	// MySQL drops a database with its tables; Flink asks for CASCADE, and
+	// RESTRICT says so in either.
+	return uint64(len(tables)), positioned(w.DropDatabase(ctx, n.ID.Database, !s.Restrict), s.Name.Pos())
+}
+
+func dropTables(ctx context.Context, s *syntax.DropTable, env *Env) error {
+	switch {
+	case s.Temporary:
+		return errs.Unsupportedf(s.Pos(), "temporary tables")
+	case s.Materialized:
+		return errs.Unsupportedf(s.Pos(), "materialized tables")
+	}
+	type target struct {
+		n Name
+		w catalog.Writable
+	}
+	var targets []target
+	var missing []string
+	for _, name := range s.Names {
+		n, err := ResolveTable(env.Catalogs, name)
+		if err != nil {
+			return err
+		}
+		w, err := writable(n, name.Pos())
+		if err != nil {
+			return err
+		}
+		if n.ID.System != "" || n.ID.Branch != "" {
+			return errs.Unsupportedf(name.Pos(), "dropping a system table or branch")
+		}
+		if _, err := w.Table(ctx, n.ID); err != nil {
+			if !errs.Is(err, errs.UnknownTable) && !errs.Is(err, errs.UnknownDatabase) {
+				return positioned(err, name.Pos())
+			}
+			missing = append(missing, n.ID.String())
+			continue
+		}
+		targets = append(targets, target{n, w})
+	}
+	// One that is missing keeps all others, as in MySQL.
+	if len(missing) > 0 && !s.IfExists {
+		return errs.UserAt(s.Names[0].Pos(), errs.UnknownTable, "Unknown table '%s'", strings.Join(missing, ","))
+	}
+	for _, t := range targets {
+		if err := t.w.DropTable(ctx, t.n.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func createTable(ctx context.Context, s *syntax.CreateTable, env *Env) error {
+	if err := refuseTable(s); err != nil {
+		return err
+	}
+	n, err := ResolveTable(env.Catalogs, s.Name)
+	if err != nil {
+		return err
+	}
+	w, err := writable(n, s.Name.Pos())
+	if err != nil {
+		return err
+	}
+	if n.ID.System != "" || n.ID.Branch != "" {
+		return errs.UserAt(s.Name.Pos(), errs.InvalidTable, "create table %s: '$' separates system tables and branches and may not be in a name", s.Name.Object())
+	}
+	schema, err := TableSchema(s, env)
+	if err != nil {
+		return err
+	}
+	_, err = w.CreateTable(ctx, n.ID, schema, s.IfNotExists)
+	return positioned(err, s.Name.Pos())
+}
+
+// refuseTable names what CREATE TABLE cannot do here.
+func refuseTable(s *syntax.CreateTable) error {
+	switch {
+	case s.OrReplace:
+		return errs.Unsupportedf(s.Pos(), "CREATE OR REPLACE TABLE")
+	case s.Temporary:
+		return errs.Unsupportedf(s.Pos(), "temporary tables")
+	case s.Materialized:
+		return errs.Unsupportedf(s.Pos(), "materialized tables")
+	case s.External:
+		return errs.Unsupportedf(s.Pos(), "external tables")
+	case s.Query != nil:
+		return errs.Unsupportedf(s.Query.Pos(), "CREATE TABLE … AS SELECT")
+	case !s.Like.IsZero():
+		return errs.Unsupportedf(s.Like.Pos(), "CREATE TABLE … LIKE")
+	case s.PartitionBy != nil:
+		return errs.Unsupportedf(s.PartitionBy.Pos(), "PARTITION BY; write PARTITIONED BY (column, …)")
+	case len(s.Watermarks) > 0:
+		return errs.Unsupportedf(s.Watermarks[0].Pos(), "WATERMARK")
+	case len(s.Columns) == 0:
+		return errs.UserAt(s.Pos(), errs.InvalidTable, "A table must have at least 1 column")
+	}
+	for _, k := range s.Constraints {
+		switch k.Kind {
+		case syntax.UniqueConstraint:
+			return errs.Unsupportedf(k.Pos(), "UNIQUE keys")
+		case syntax.FulltextConstraint, syntax.SpatialConstraint:
+			return errs.Unsupportedf(k.Pos(), "FULLTEXT and SPATIAL indexes")
+		case syntax.ForeignKeyConstraint:
+			return errs.Unsupportedf(k.Pos(), "foreign keys")
+		case syntax.CheckConstraint:
+			return errs.Unsupportedf(k.Pos(), "CHECK constraints")
+		}
+	}
+	for _, o := range s.Options {
+		switch o.Name {
+		case "ENGINE", "CHARSET", "COLLATE", "COMMENT", "ROW_FORMAT", "AUTO_INCREMENT", "KEY_BLOCK_SIZE", "AVG_ROW_LENGTH", "MAX_ROWS", "MIN_ROWS",
+			"CHECKSUM", "DELAY_KEY_WRITE", "PACK_KEYS", "STATS_AUTO_RECALC", "STATS_PERSISTENT", "STATS_SAMPLE_PAGES":
+		default:
+			return errs.Unsupportedf(o.Pos(), "the table option %s", o.Name)
+		}
+	}
+	return nil
+}
+
+// TableSchema translates CREATE TABLE into the schema of a lake table: in
+// Flink's types when the statement is written as Flink's, else in MySQL's, with
+// what only MySQL knows of a column as the option mysql.type.<id> (DESIGN D15,
+// D17).
+func TableSchema(s *syntax.CreateTable, env *Env) (*catalog.Schema, error) {
+	t := &tableTypes{flink: s.Flink(), collation: expr.DefaultCollation, env: env}
+	out := &catalog.Schema{Options: map[string]string{}, Comment: s.Comment}
+	for _, o := range s.Options {
+		switch o.Name {
+		case "CHARSET":
+			c, ok := charsetCollations[strings.ToLower(o.Value)]
+			if !ok {
+				return nil, errs.UserAt(o.Pos(), errs.UnknownCharset, "Unknown character set: '%s'", o.Value)
+			}
+			if t.collation == expr.DefaultCollation {
+				t.collation = c
+			}
+		case "COLLATE":
+			t.collation = strings.ToLower(o.Value)
+		case "COMMENT":
+			out.Comment = o.Value
+		}
+	}
+	seen := map[string]bool{}
+	next := 0 // field id, counted through nested fields as Paimon does
+	for _, c := range s.Columns {
+		if k := strings.ToLower(c.Name.Name); seen[k] {
+			return nil, errs.UserAt(c.Pos(), errs.DuplicateColumn, "Duplicate column name '%s'", c.Name.Name)
+		} else {
+			seen[k] = true
+		}
+		f, declared, err := t.column(c)
+		if err != nil {
+			return nil, err
+		}
+		f.ID = next
+		next++
+		if declared != "" {
+			out.Options[catalog.MySQLTypeOption(f.ID)] = declared
+		}
+		f.Type = numbered(f.Type, &next)
+		out.HighestFieldID = next - 1
+		if _, err := expr.FromColumn(f, declared); err != nil {
+			return nil, positioned(err, c.Pos())
+		}
+		out.Fields = append(out.Fields, f)
+	}
+	if err := t.keys(s, out); err != nil {
+		return nil, err
+	}
+	return out, t.options(s, out)
+}
+
+// numbered gives the members of ROWs within a type their ids.
+func numbered(t catalog.Type, next *int) catalog.Type {
+	for _, p := range []**catalog.Type{&t.Key, &t.Elem} {
+		if *p != nil {
+			c := numbered(**p, next)
+			*p = &c
+		}
+	}
+	fields := make([]catalog.Field, len(t.Fields))
+	for i, f := range t.Fields {
+		f.ID = *next
+		*next++
+		f.Type = numbered(f.Type, next)
+		fields[i] = f
+	}
+	if len(fields) > 0 {
+		t.Fields = fields
+	}
+	return t
+}
+
+// keys sets primary and partition keys.
+func (t *tableTypes) keys(s *syntax.CreateTable, out *catalog.Schema) error {
+	find := func(name string, pos int) (int, error) {
+		for _, fold := range []bool{false, true} {
+			for i, f := range out.Fields {
+				if f.Name == name || fold && strings.EqualFold(f.Name, name) {
+					return i, nil
+				}
+			}
+		}
+		return 0, errs.UserAt(pos, errs.KeyColumnMissing, "Key column '%s' doesn't exist in table", name)
+	}
+	primaries := 0
+	for _, k := range s.Constraints {
+		if k.Kind == syntax.PrimaryKeyConstraint {
+			primaries++
+			for _, p := range k.Columns {
+				if p.Expr != nil || p.Length > 0 {
+					return errs.Unsupportedf(p.Pos(), "expressions and prefixes in a primary key")
+				}
+			}
+		}
+	}
+	for _, c := range s.Columns {
+		if c.PrimaryKey {
+			primaries++
+		}
+	}
+	if primaries > 1 {
+		return errs.UserAt(s.Pos(), errs.WrongPrimaryKey, "Multiple primary key defined")
+	}
+	for _, name := range s.PrimaryKey() {
+		i, err := find(name, s.Pos())
+		if err != nil {
+			return err
+		}
+		for _, k := range out.PrimaryKeys {
+			if k == out.Fields[i].Name {
+				return errs.UserAt(s.Pos(), errs.DuplicateColumn, "Duplicate column name '%s'", k)
+			}
+		}
+		out.PrimaryKeys = append(out.PrimaryKeys, out.Fields[i].Name)
+		out.Fields[i].Type.NotNull = true
+	}
+	for _, p := range s.PartitionedBy {
+		i, err := find(p.Name, p.Pos())
+		if err != nil {
+			return err
+		}
+		out.PartitionKeys = append(out.PartitionKeys, out.Fields[i].Name)
+	}
+	return nil
+}
+
+// options sets the table's options from WITH and DISTRIBUTED BY.
+func (t *tableTypes) options(s *syntax.CreateTable, out *catalog.Schema) error {
+	for _, o := range s.With {
+		switch {
+		case o.Key == "connector" && o.Value == "paimon":
+			continue
+		case o.Key == "connector":
+			return errs.Unsupportedf(o.Pos(), "tables with 'connector' = '%s'", o.Value)
+		case strings.HasPrefix(o.Key, "mysql.type."):
+			// SHOW CREATE TABLE never prints them: they follow from the columns.
+			return errs.UserAt(o.Pos(), errs.InvalidTable, "the option '%s' follows from the column's type and cannot be set", o.Key)
+		}
+		out.Options[o.Key] = o.Value
+	}
+	if d := s.Distribution; d != nil {
+		if d.Kind == "RANGE" {
+			return errs.Unsupportedf(d.Pos(), "DISTRIBUTED BY RANGE")
+		}
+		if d.Buckets > 0 {
+			out.Options["bucket"] = strconv.Itoa(d.Buckets)
+		}
+		var cols []string
+		for _, c := range d.Columns {
+			cols = append(cols, c.Name)
+		}
+		if cols != nil {
+			out.Options["bucket-key"] = strings.Join(cols, ",")
+		}
+	}
+	return nil
+}
+
+// charsetCollations are the default collations of character sets.
+var charsetCollations = map[string]string{
+	"utf8mb4": expr.DefaultCollation, "utf8mb3": "utf8mb3_general_ci", "utf8": "utf8mb3_general_ci",
+	"latin1": "latin1_swedish_ci", "ascii": "ascii_general_ci", "binary": "binary",
 }
