@@ -2,6 +2,7 @@ package metadata
 
 import (
 	"fmt"
+	"math"
 	"math/big"
 	"strings"
 	"time"
@@ -156,6 +157,8 @@ func appendValue(v *vector.Vec, x any, scale int) {
 		switch x := x.(type) {
 		case time.Time:
 			v.AppendI64(x.UnixMicro())
+		case float64:
+			v.AppendI64(int64(math.Round(x * math.Pow10(scale))))
 		default:
 			v.AppendI64(integer(x))
 		}

@@ -352,11 +352,23 @@ func ShowNone(kind string) (Listing, bool) {
 		return Listing{}, false
 	}
 	l := list(spec)
-	if kind == "EVENTS" || kind == "ROUTINE STATUS" {
-		l.LikeColumn = 1
+	// The long lists of labels are those of the information_schema.
+	as := func(i int, table, column string) {
+		for _, f := range systemTables()[InformationSchema][table] {
+			if f.Name == column {
+				l.Fields[i] = NewField(l.Fields[i].Name, f.MySQL, l.Fields[i].NotNull)
+			}
+		}
 	}
-	if kind == "TRIGGERS" {
+	switch kind {
+	case "ROUTINE STATUS":
+		l.LikeColumn = 1
+	case "EVENTS":
+		l.LikeColumn = 1
+		as(7, "EVENTS", "INTERVAL_FIELD")
+	case "TRIGGERS":
 		l.LikeColumn = 2 // of the table
+		as(6, "TRIGGERS", "SQL_MODE")
 	}
 	return l, true
 }

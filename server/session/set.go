@@ -89,6 +89,9 @@ func (s *Session) checkVariable(x *syntax.SysVar, toDefault bool, v expr.Value) 
 	default:
 		text, numeric = textOf(v, s)
 		null = false
+		if c := v.Type.Class; d.Type == metadata.IntVariable && (c == expr.Decimal || c == expr.Double || c == expr.Float) {
+			return nil, errs.Userf(errs.WrongTypeForVar, "Incorrect argument type to variable '%s'", d.Name)
+		}
 	}
 	if null {
 		return func() { vars.setNull(d.Name); s.changed(d.Name, global) }, nil

@@ -18,12 +18,10 @@ type catalogs struct {
 
 var _ plan.Catalogs = catalogs{}
 
-// Current implements plan.Catalogs.
+// Current implements plan.Catalogs. A current database of another catalog is
+// named with it, as everywhere (DESIGN D14).
 func (c catalogs) Current() (string, string) {
-	if c.s.database == "" {
-		return c.s.catalog, ""
-	}
-	return c.s.dbCatalog, c.s.database
+	return c.s.catalog, c.s.shownDatabase()
 }
 
 // Catalog implements plan.Catalogs.
