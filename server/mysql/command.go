@@ -93,6 +93,13 @@ func (c *conn) query(ctx context.Context, p []byte) error {
 		p = f.b
 	}
 	c.settings()
+	if n := int64(len(p)); n > freeBytes { // the text is a copy
+		if err := c.budget.Reserve(n); err != nil {
+			c.putError(err, true)
+			return nil
+		}
+		defer c.budget.Release(n)
+	}
 	text := c.text.fromClient(p)
 	parts := []string{text}
 	if strings.IndexByte(text, ';') >= 0 || strings.TrimSpace(text) == "" {

@@ -43,8 +43,6 @@ var kinds = map[errs.Kind]code{
 	errs.InvalidGroupBy:    {1111, "HY000"},
 	errs.NotInGroupBy:      {1055, "42000"},
 	errs.MixOfGroup:        {1140, "42000"},
-	errs.WrongGroupField:   {1056, "42000"},
-	errs.OrderNotSelected:  {3065, "HY000"},
 	errs.OperandColumns:    {1241, "21000"},
 	errs.SubqueryRows:      {1242, "21000"},
 	errs.DerivedAlias:      {1248, "42000"},
@@ -63,6 +61,8 @@ var kinds = map[errs.Kind]code{
 	errs.WrongTypeForVar:   {1232, "42000"},
 	errs.UnknownTimeZone:   {1298, "HY000"},
 	errs.EmptyQuery:        {1065, "42000"},
+	errs.WrongGroupField:   {1056, "42000"},
+	errs.OrderNotSelected:  {3065, "HY000"},
 	errs.UnknownStatement:  {1243, "HY000"},
 	errs.MultiStatementOff: {1064, "42000"},
 
@@ -117,6 +117,7 @@ var kinds = map[errs.Kind]code{
 	errs.CollationCharset:   {1253, "42000"},
 	errs.NotRolledBack:      {1196, "HY000"},
 	"read only transaction": {1792, "25006"},
+	"data truncated":        {1265, "01000"},
 	errs.NoAutoCreate:       {1410, "42000"},
 
 	errs.AccessDenied:    {1045, "28000"},

@@ -166,7 +166,8 @@ func (s *fakeSession) Execute(ctx context.Context, text string, params []expr.Va
 		s.db = strings.Trim(text[4:], "` ")
 		return &session.Result{}, nil
 	case strings.HasPrefix(low, "set names "):
-		name := strings.Trim(low[10:], "'")
+		name, _, _ := strings.Cut(strings.TrimSpace(low[10:]), " ")
+		name = strings.Trim(name, "'")
 		c, ok := metadata.LookupCharset(name)
 		if !ok {
 			return nil, errs.Userf(errs.UnknownCharset, "Unknown character set: '%s'", name)

@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"encoding/hex"
 	"strings"
 	"testing"
 )
@@ -35,6 +36,16 @@ func TestStoredHashes(t *testing.T) {
 	h := HashSHA2("secret", []byte(strings.Repeat("s", 20)))
 	if !checkSHA2(h, []byte("secret")) || checkSHA2(h, []byte("Secret")) || checkSHA2(h, nil) {
 		t.Error("checkSHA2 is wrong")
+	}
+	// What a MySQL 9.7.4 stored.
+	for password, stored := range map[string]string{
+		"secret": "244124303041246E0649421656016B141B10496A53360250372D13657A42792F44414330472F414F51725448662F525266736B5A4A2F39623436354570657353377575315143",
+		"p\u00e4ssw\u00f6rd with a much longer text than one digest has bytes": "24412430304124635D0C0C5A585D226408571F620A060B15630B1F536577426250566566784C71304862656C65413254626D47355644646E5A6D765561726961704B506F5239",
+	} {
+		b, _ := hex.DecodeString(stored)
+		if !checkSHA2(string(b), []byte(password)) {
+			t.Errorf("%q is refused", password)
+		}
 	}
 	for _, bad := range []string{"", "$A$005$", "$A$000$" + h[7:], "$A$00z$" + h[7:], h + "x", "$B" + h[2:], h[:len(h)-1]} {
 		if checkSHA2(bad, []byte("secret")) {

@@ -63,8 +63,7 @@ type Server struct {
 	conns    map[*conn]struct{}
 	draining atomic.Bool
 
-	accepted, refused, denied, aborted, questions, slow atomic.Uint64
-	bytesOut                                            atomic.Uint64
+	accepted, refused, denied, aborted, questions atomic.Uint64
 }
 
 // Stats are counters since the start, for metrics.
