@@ -204,7 +204,9 @@ func JavaFloat(f float64, bits int) string {
 	s := strconv.FormatFloat(f, 'e', -1, bits)
 	mant, exp, _ := strings.Cut(s, "e")
 	if !strings.Contains(mant, ".") {
-		mant += ".0"
+		// One digit would do, but Java prints two and takes the closest: 4.9E-324.
+		s = strconv.FormatFloat(f, 'e', 1, bits)
+		mant, exp, _ = strings.Cut(s, "e")
 	}
 	n, _ := new(big.Int).SetString(strings.TrimPrefix(exp, "+"), 10)
 	return mant + "E" + n.String()
