@@ -1,11 +1,295 @@
 package paimon
 
 import (
+	"context"
+	"sort"
+	"strings"
+
 	"github.com/thermocline/thermocline/catalog"
 	"github.com/thermocline/thermocline/connector"
+	"github.com/thermocline/thermocline/connector/paimon/read"
 	"github.com/thermocline/thermocline/internal/errs"
+	"github.com/thermocline/thermocline/internal/vector"
 )
 
+// systemTable is a table that describes another one, such as t$snapshots. Its
+// columns are those of Java Paimon's tables of the same name.
+type systemTable struct {
+	base   *Table
+	id     catalog.Identifier
+	def    *systemDef
+	schema *catalog.Schema
+}
+
+// systemDef defines a system table.
+type systemDef struct {
+	columns []catalog.Field
+	// versioned tables describe one snapshot, so that they can travel in time.
+	versioned bool
+	fill      func(ctx context.Context, t *Table, st *read.State, out *rowBuilder) error
+}
+
+func column(name string, t catalog.Type) catalog.Field { return catalog.Field{Name: name, Type: t} }
+
+var (
+	ts3      = catalog.TTimestamp(3)
+	bigint   = catalog.TBigInt.Required()
+	integer  = catalog.TInt.Required()
+	text     = catalog.TString.Required()
+	nullable = catalog.TString
+)
+
+var systemTables = map[string]*systemDef{
+	"snapshots": {columns: []catalog.Field{
+		column("snapshot_id", bigint), column("schema_id", bigint), column("commit_user", text), column("commit_identifier", bigint),
+		column("commit_kind", text), column("commit_time", ts3.Required()), column("base_manifest_list", text), column("delta_manifest_list", text),
+		column("changelog_manifest_list", nullable), column("total_record_count", catalog.TBigInt), column("delta_record_count", catalog.TBigInt),
+		column("changelog_record_count", catalog.TBigInt), column("watermark", catalog.TBigInt), column("next_row_id", catalog.TBigInt), column("operation", nullable),
+	}, fill: fillSnapshots},
+	"schemas": {columns: []catalog.Field{
+		column("schema_id", bigint), column("fields", text), column("partition_keys", text), column("primary_keys", text), column("options", text),
+		column("comment", nullable), column("update_time", ts3.Required()),
+	}, fill: fillSchemas},
+	"options": {columns: []catalog.Field{column("key", text), column("value", text)}, fill: fillOptions},
+	"files": {versioned: true, columns: []catalog.Field{
+		column("partition", nullable), column("bucket", integer), column("file_path", text), column("file_format", text), column("schema_id", bigint),
+		column("level", integer), column("record_count", bigint), column("file_size_in_bytes", bigint), column("min_key", nullable), column("max_key", nullable),
+		column("null_value_counts", text), column("min_value_stats", text), column("max_value_stats", text), column("min_sequence_number", catalog.TBigInt),
+		column("max_sequence_number", catalog.TBigInt), column("creation_time", ts3), column("deleteRowCount", catalog.TBigInt), column("file_source", nullable),
+		column("first_row_id", catalog.TBigInt), column("write_cols", catalog.Type{Kind: catalog.Array, Elem: &catalog.TString}),
+	}, fill: fillFiles},
+	"file_key_ranges": {versioned: true, columns: []catalog.Field{
+		column("partition", nullable), column("bucket", integer), column("file_path", text), column("file_format", text), column("schema_id", bigint),
+		column("level", integer), column("record_count", bigint), column("file_size_in_bytes", bigint), column("min_key", nullable), column("max_key", nullable),
+		column("first_row_id", catalog.TBigInt),
+	}, fill: fillKeyRanges},
+	"manifests": {versioned: true, columns: []catalog.Field{
+		column("file_name", text), column("file_size", bigint), column("num_added_files", bigint), column("num_deleted_files", bigint), column("schema_id", bigint),
+		column("min_partition_stats", nullable), column("max_partition_stats", nullable), column("min_row_id", catalog.TBigInt), column("max_row_id", catalog.TBigInt),
+	}, fill: fillManifests},
+	"partitions": {versioned: true, columns: []catalog.Field{
+		column("partition", nullable), column("record_count", bigint), column("file_size_in_bytes", bigint), column("file_count", bigint), column("last_update_time", ts3),
+		column("created_at", ts3), column("created_by", nullable), column("updated_by", nullable), column("options", nullable), column("total_buckets", integer),
+		column("done", catalog.TBoolean.Required()), column("deleted_record_count", catalog.TBigInt),
+	}, fill: fillPartitions},
+	"buckets": {versioned: true, columns: []catalog.Field{
+		column("partition", nullable), column("bucket", integer), column("record_count", bigint), column("file_size_in_bytes", bigint), column("file_count", bigint),
+		column("last_update_time", ts3),
+	}, fill: fillBuckets},
+	"tags": {columns: []catalog.Field{
+		column("tag_name", text), column("snapshot_id", bigint), column("schema_id", bigint), column("commit_time", ts3.Required()), column("record_count", catalog.TBigInt),
+		column("create_time", ts3), column("time_retained", nullable),
+	}, fill: fillTags},
+	"branches":  {columns: []catalog.Field{column("branch_name", text), column("create_time", ts3.Required())}, fill: fillBranches},
+	"consumers": {columns: []catalog.Field{column("consumer_id", text), column("next_snapshot_id", bigint)}, fill: fillConsumers},
+}
+
+// knownSystemTables are those of Java Paimon that are not implemented.
+var knownSystemTables = map[string]bool{
+	"aggregation_fields": true, "statistics": true, "audit_log": true, "binlog": true, "ro": true, "row_tracking": true, "table_indexes": true, "file_indexes": true,
+}
+
+// SystemTables returns the names of the implemented system tables, sorted.
+func SystemTables() []string {
+	var names []string
+	for n := range systemTables {
+		names = append(names, n)
+	}
+	sort.Strings(names)
+	return names
+}
+
 func newSystemTable(t *Table, id catalog.Identifier) (connector.Readable, error) {
-	return nil, errs.Unsupportedf(-1, "the system table %s", id)
+	name := strings.ToLower(id.System)
+	d := systemTables[name]
+	if d == nil {
+		if knownSystemTables[name] {
+			return nil, errs.Unsupportedf(-1, "the system table %s of %s", name, t.id)
+		}
+		return nil, errs.Userf(errs.UnknownTable, "table %s does not exist: system tables are %s", id, strings.Join(SystemTables(), ", "))
+	}
+	s := &catalog.Schema{Options: map[string]string{}}
+	for i, f := range d.columns {
+		f.ID = i
+		s.Fields = append(s.Fields, f)
+		s.HighestFieldID = i
+	}
+	return &systemTable{base: t, id: id, def: d, schema: s}, nil
+}
+
+// ID implements catalog.Table.
+func (s *systemTable) ID() catalog.Identifier { return s.id }
+
+// Schema implements catalog.Table.
+func (s *systemTable) Schema() *catalog.Schema { return s.schema }
+
+// UUID implements catalog.Table.
+func (s *systemTable) UUID() string { return s.base.uuid + "$" + s.id.System }
+
+// Snapshot implements connector.Readable.
+func (s *systemTable) Snapshot(ctx context.Context, ref catalog.Ref) (connector.Snapshot, error) {
+	if ref.Kind != catalog.Latest && !s.def.versioned {
+		return nil, errs.Unsupportedf(-1, "time travel on %s: it describes all versions", s.id)
+	}
+	st, err := s.base.State(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	return &systemSnapshot{table: s, state: st}, nil
+}
+
+// systemSnapshot is what a system table says at one moment. Its rows are made
+// when they are read.
+type systemSnapshot struct {
+	table *systemTable
+	state *read.State
+}
+
+// Version implements connector.Snapshot.
+func (s *systemSnapshot) Version() int64 { return s.state.Version() }
+
+// Schema implements connector.Snapshot.
+func (s *systemSnapshot) Schema() *catalog.Schema { return s.table.schema }
+
+// RowCount implements connector.Snapshot.
+func (s *systemSnapshot) RowCount(context.Context) (int64, bool, error) { return -1, false, nil }
+
+// Plan implements connector.Snapshot.
+func (s *systemSnapshot) Plan(_ context.Context, req connector.ScanRequest) (*connector.Plan, error) {
+	for _, c := range req.Columns {
+		if c < 0 || c >= len(s.table.schema.Fields) {
+			return nil, errs.Internalf("plan %s: column %d of %d", s.table.id, c, len(s.table.schema.Fields))
+		}
+	}
+	return &connector.Plan{Splits: []connector.Split{&systemSplit{snap: s, req: req}}}, nil
+}
+
+type systemSplit struct {
+	snap *systemSnapshot
+	req  connector.ScanRequest
+}
+
+// Rows implements connector.Split.
+func (s *systemSplit) Rows() int64 { return 100 }
+
+// Bytes implements connector.Split.
+func (s *systemSplit) Bytes() int64 { return 0 }
+
+// Open implements connector.Split.
+func (s *systemSplit) Open(ctx context.Context) (connector.BatchReader, error) {
+	b := newRowBuilder(s.snap.table.schema, s.snap.table.base)
+	if err := s.snap.table.def.fill(ctx, s.snap.table.base, s.snap.state, b); err != nil {
+		return nil, err
+	}
+	r := &systemReader{req: s.req, rows: b}
+	for _, v := range b.cols {
+		r.held += v.Bytesize()
+	}
+	if err := s.req.Budget.Reserve(r.held); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// rowBuilder gathers the rows of a system table.
+type rowBuilder struct {
+	table *Table
+	types []catalog.Type
+	cols  []*vector.Vec
+	at    int // column of the next value
+	n     int
+}
+
+func newRowBuilder(s *catalog.Schema, t *Table) *rowBuilder {
+	b := &rowBuilder{table: t}
+	for _, f := range s.Fields {
+		b.types = append(b.types, f.Type)
+		b.cols = append(b.cols, f.Type.NewVec(0))
+	}
+	return b
+}
+
+func (b *rowBuilder) col() *vector.Vec {
+	v := b.cols[b.at]
+	b.at++
+	return v
+}
+
+// end ends a row.
+func (b *rowBuilder) end() {
+	b.at = 0
+	b.n++
+}
+
+func (b *rowBuilder) str(s string) { b.col().AppendString(s) }
+
+func (b *rowBuilder) optStr(s string, ok bool) {
+	if !ok {
+		b.null()
+		return
+	}
+	b.str(s)
+}
+
+func (b *rowBuilder) i64(x int64) { b.col().AppendI64(x) }
+func (b *rowBuilder) i32(x int32) { b.col().AppendI32(x) }
+
+func (b *rowBuilder) boolean(x bool) { b.col().AppendBool(x) }
+
+func (b *rowBuilder) opt(x *int64) {
+	if x == nil {
+		b.null()
+		return
+	}
+	b.i64(*x)
+}
+
+func (b *rowBuilder) null() { b.col().AppendNull() }
+
+// instant adds milliseconds since the epoch as a wall clock in the driver's zone.
+func (b *rowBuilder) instant(millis int64) {
+	b.wall(millis + b.table.driver.zoneOffset(millis))
+}
+
+// wall adds milliseconds of a wall clock, counted as if it were UTC.
+func (b *rowBuilder) wall(millis int64) { b.col().AppendI64(millis * 1000) }
+
+// systemReader hands the rows out in batches.
+type systemReader struct {
+	req  connector.ScanRequest
+	rows *rowBuilder
+	next int
+	held int64
+	out  vector.Batch
+}
+
+// Next implements connector.BatchReader.
+func (r *systemReader) Next(ctx context.Context) (*vector.Batch, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if r.rows == nil || r.next == r.rows.n {
+		return nil, nil
+	}
+	most := r.req.BatchRows
+	if most <= 0 || most > vector.MaxBatchRows {
+		most = vector.BatchRows
+	}
+	n := min(most, r.rows.n-r.next)
+	r.out = vector.Batch{Len: n, Seq: -1}
+	for _, c := range r.req.Columns {
+		src := r.rows.cols[c]
+		v := vector.NewLike(src, n)
+		v.AppendRange(src, r.next, r.next+n, v.ShareBufs(src))
+		r.out.Cols = append(r.out.Cols, v)
+	}
+	r.next += n
+	return &r.out, nil
+}
+
+// Close implements connector.BatchReader.
+func (r *systemReader) Close() error {
+	r.req.Budget.Release(r.held)
+	r.held, r.rows = 0, nil
+	return nil
 }

@@ -152,6 +152,31 @@ func (st *State) ManifestMetas(ctx context.Context) ([]spec.ManifestMeta, error)
 	return append(append(make([]spec.ManifestMeta, 0, len(base)+len(delta)), base...), delta...), nil
 }
 
+// ChangelogManifests returns the manifests of the snapshot's changelog files.
+func (st *State) ChangelogManifests(ctx context.Context) ([]spec.ManifestMeta, error) {
+	if st.snap == nil || st.snap.ChangelogManifestList == "" {
+		return nil, nil
+	}
+	return st.manifestList(ctx, st.snap.ChangelogManifestList)
+}
+
+// Indexes returns the entries of the snapshot's index manifest.
+func (st *State) Indexes(ctx context.Context) ([]spec.IndexEntry, error) {
+	if st.snap == nil || st.snap.IndexManifest == "" {
+		return nil, nil
+	}
+	path := st.src.paths(nil).Manifest(st.snap.IndexManifest)
+	b, err := st.src.Files.ReadFile(ctx, path)
+	if err != nil {
+		return nil, st.src.vanished(st.snap, path, err)
+	}
+	l, err := spec.ReadIndexManifest(b)
+	if err != nil {
+		return nil, st.src.vanished(st.snap, path, fmt.Errorf("%s: %w", path, err))
+	}
+	return l, nil
+}
+
 // manifest reads the entries of one manifest.
 func (st *State) manifest(ctx context.Context, m *spec.ManifestMeta) ([]spec.ManifestEntry, error) {
 	path := st.src.paths(nil).Manifest(m.FileName)
@@ -221,6 +246,25 @@ func (st *State) entries(ctx context.Context, keep *partitionFilter) ([]spec.Man
 	return live, nil
 }
 
+// EachEntry calls f with every entry of every manifest, in order, additions and
+// deletions alike. f must not keep or change the entry.
+func (st *State) EachEntry(ctx context.Context, f func(e *spec.ManifestEntry)) error {
+	metas, err := st.ManifestMetas(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range metas {
+		l, err := st.manifest(ctx, &metas[i])
+		if err != nil {
+			return err
+		}
+		for j := range l {
+			f(&l[j])
+		}
+	}
+	return nil
+}
+
 // buckets returns the live files by partition and bucket, in the order of their
 // first file, after checking that all of them can be read.
 func (st *State) buckets(ctx context.Context, keep *partitionFilter) ([]*bucket, error) {
@@ -239,7 +283,11 @@ func (st *State) buckets(ctx context.Context, keep *partitionFilter) ([]*bucket,
 		if e.Bucket == spec.PostponeBucket {
 			continue // not visible to batch reads until it was compacted
 		}
-		if err := st.src.refuseFile(st.schema, e); err != nil {
+		from, err := st.src.Schema(ctx, e.File.SchemaID)
+		if err != nil {
+			return nil, err
+		}
+		if err := st.src.refuseFile(from, e); err != nil {
 			return nil, err
 		}
 		k := key{string(e.Partition), e.Bucket}
@@ -304,4 +352,40 @@ func (st *State) Plan(ctx context.Context, req connector.ScanRequest) (*connecto
 	}
 	plan.Splits, plan.Bytes = sc.splits(sections)
 	return plan, nil
+}
+
+// ValueStats returns a file's value statistics by the field ids of the state's
+// schema, in the types of that schema: a column that the file lacks is all NULL,
+// one without statistics, or whose type changed, is missing.
+func (st *State) ValueStats(ctx context.Context, e *spec.ManifestEntry) (map[int]spec.ColumnStats, error) {
+	from, err := st.src.Schema(ctx, e.File.SchemaID)
+	if err != nil {
+		return nil, err
+	}
+	stats := valueStats(from, e)
+	out := map[int]spec.ColumnStats{}
+	for _, f := range st.schema.Fields {
+		at := fieldByID(from, f.ID)
+		if at < 0 {
+			out[f.ID] = spec.ColumnStats{Nulls: spec.Some(e.File.RowCount)}
+			continue
+		}
+		s, ok := stats[f.ID]
+		if !ok {
+			continue
+		}
+		cast, err := newCast(from.Fields[at].Type, f.Type)
+		if err != nil {
+			s.Min, s.Max = nil, nil
+		} else if cast != nil && s.Min != nil && s.Max != nil && !nested(f.Type) {
+			if s.Min, err = cast(s.Min); err != nil {
+				return nil, err
+			}
+			if s.Max, err = cast(s.Max); err != nil {
+				return nil, err
+			}
+		}
+		out[f.ID] = s
+	}
+	return out, nil
 }

@@ -201,6 +201,9 @@ func (p *pruner) file(sc *scan, e *spec.ManifestEntry) (bool, error) {
 			return convertBounds(b, schema.Fields[at].Type, f.Type)
 		}
 		if s, ok := values[f.ID]; ok {
+			if schema.Fields[at].Type.Kind == catalog.Char && strings.HasSuffix(e.File.FileName, ".orc") {
+				s.Min, s.Max = nil, nil // ORC pads the bounds, not the values
+			}
 			return convertBounds(statsBounds(s, e.File.RowCount), schema.Fields[at].Type, f.Type)
 		}
 		return unknown
@@ -240,26 +243,33 @@ func (p *pruner) keyStats(schema *catalog.Schema, e *spec.ManifestEntry) map[int
 	return out
 }
 
+// rowIDColumn is the column that row tracking adds to compacted files.
+const rowIDColumn = "_ROW_ID"
+
 // valueStats returns a file's value statistics by field id: nothing for columns
 // without, and for files whose statistics cannot be decoded.
 func valueStats(schema *catalog.Schema, e *spec.ManifestEntry) map[int]spec.ColumnStats {
-	var cols []int
-	if e.File.ValueStatsCols.OK {
-		for _, n := range e.File.ValueStatsCols.V {
-			c := schema.Column(n)
-			if c < 0 {
-				return nil
-			}
-			cols = append(cols, c)
-		}
-	} else {
-		for c := range schema.Fields {
-			cols = append(cols, c)
+	var names []string
+	switch {
+	case e.File.ValueStatsCols.OK:
+		names = e.File.ValueStatsCols.V
+	case e.File.WriteCols.OK:
+		names = e.File.WriteCols.V
+	default:
+		for _, f := range schema.Fields {
+			names = append(names, f.Name)
 		}
 	}
-	types := make([]catalog.Type, len(cols))
-	for i, c := range cols {
-		types[i] = schema.Fields[c].Type
+	cols, types := make([]int, len(names)), make([]catalog.Type, len(names))
+	for i, n := range names {
+		switch cols[i] = schema.Column(n); {
+		case cols[i] >= 0:
+			types[i] = schema.Fields[cols[i]].Type
+		case n == rowIDColumn || n == spec.SequenceColumn:
+			types[i] = catalog.TBigInt
+		default:
+			return nil
+		}
 	}
 	if e.File.ValueStats.Min.Arity() != len(types) || e.File.ValueStats.Max.Arity() != len(types) {
 		return nil
@@ -270,11 +280,10 @@ func valueStats(schema *catalog.Schema, e *spec.ManifestEntry) map[int]spec.Colu
 	}
 	out := make(map[int]spec.ColumnStats, len(cols))
 	for i, c := range cols {
-		s := stats[i]
-		if schema.Fields[c].Type.Kind == catalog.Char && strings.HasSuffix(e.File.FileName, ".orc") {
-			s.Min, s.Max = nil, nil // ORC pads the bounds, not the values
+		if c < 0 {
+			continue
 		}
-		out[schema.Fields[c].ID] = s
+		out[schema.Fields[c].ID] = stats[i]
 	}
 	return out
 }
@@ -296,8 +305,8 @@ func convertBounds(b connector.Bounds, from, to catalog.Type) connector.Bounds {
 		return b
 	}
 	b.Min, b.Max = nil, nil
-	if _, err := newCast(from, to); err != nil || from.Kind == catalog.Varchar || from.Kind == catalog.Char {
-		b.Nulls = -1 // a cast may make NULLs
+	if to.Kind == catalog.Decimal {
+		b.Nulls = -1 // what does not fit becomes NULL
 	}
 	return b
 }
@@ -307,6 +316,9 @@ func sameValues(a, b catalog.Type) bool {
 	a.NotNull, b.NotNull = false, false
 	if a.Equal(b) {
 		return true
+	}
+	if nested(a) || nested(b) {
+		return false
 	}
 	switch {
 	case a.Kind >= catalog.TinyInt && a.Kind <= catalog.Int && b.Kind >= a.Kind && b.Kind <= catalog.Int:

@@ -46,16 +46,30 @@ func (s *Source) refuseTable(schema *catalog.Schema) error {
 	return o.Err
 }
 
-// refuseFile returns an error that names the first feature of a data file that
-// is not implemented.
+// refuseFile returns an error that names the first feature of a data file, whose
+// schema is given, that is not implemented.
 func (s *Source) refuseFile(schema *catalog.Schema, e *spec.ManifestEntry) error {
 	if _, err := s.Formats.ByFile(e.File.FileName); err != nil {
 		return errs.Unsupportedf(-1, "data files of the format %q (file %s of table %s)", format.FormatOf(e.File.FileName), e.File.FileName, s.Name)
 	}
-	if e.File.WriteCols.OK {
+	if e.File.WriteCols.OK && !writesAll(schema, e.File.WriteCols.V) {
 		return errs.Unsupportedf(-1, "data files with some columns only (file %s of table %s)", e.File.FileName, s.Name)
 	}
 	return nil
+}
+
+// writesAll reports whether a list of written columns holds all of a schema.
+func writesAll(schema *catalog.Schema, cols []string) bool {
+	written := map[string]bool{}
+	for _, c := range cols {
+		written[c] = true
+	}
+	for _, f := range schema.Fields {
+		if !written[f.Name] {
+			return false
+		}
+	}
+	return true
 }
 
 // refuseColumn refuses types that cannot be read.

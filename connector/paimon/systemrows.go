@@ -1,0 +1,682 @@
+package paimon
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf16"
+
+	"github.com/thermocline/thermocline/catalog"
+	"github.com/thermocline/thermocline/connector/format"
+	"github.com/thermocline/thermocline/connector/paimon/read"
+	"github.com/thermocline/thermocline/connector/paimon/spec"
+	"github.com/thermocline/thermocline/internal/errs"
+	"github.com/thermocline/thermocline/internal/vector"
+)
+
+// zoneOffset returns what to add to an instant to get the wall clock in the
+// driver's zone.
+func (d *Driver) zoneOffset(millis int64) int64 {
+	_, offset := time.UnixMilli(millis).In(d.cfg.Location).Zone()
+	return int64(offset) * 1000
+}
+
+func fillSnapshots(ctx context.Context, t *Table, _ *read.State, b *rowBuilder) error {
+	src := t.Source()
+	ids, err := src.IDs(ctx)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		s, err := src.ByID(ctx, id)
+		if errs.Is(err, errs.UnknownSnapshot) {
+			continue // expired meanwhile
+		}
+		if err != nil {
+			return err
+		}
+		b.i64(s.ID)
+		b.i64(s.SchemaID)
+		b.str(s.CommitUser)
+		b.i64(s.CommitIdentifier)
+		b.str(string(s.CommitKind))
+		b.instant(s.TimeMillis)
+		b.str(s.BaseManifestList)
+		b.str(s.DeltaManifestList)
+		b.optStr(s.ChangelogManifestList, s.ChangelogManifestList != "")
+		b.opt(s.TotalRecordCount)
+		b.opt(s.DeltaRecordCount)
+		b.opt(s.ChangelogRecordCount)
+		b.opt(s.Watermark)
+		b.opt(s.NextRowID)
+		b.optStr(s.Operation, s.Operation != "")
+		b.end()
+	}
+	return nil
+}
+
+// compactJSON writes v without spaces and without escaping < and >.
+func compactJSON(v any) (string, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return strings.TrimSuffix(b.String(), "\n"), err
+}
+
+func orEmpty(list []string) []string {
+	if list == nil {
+		return []string{}
+	}
+	return list
+}
+
+func fillSchemas(ctx context.Context, t *Table, _ *read.State, b *rowBuilder) error {
+	src := t.Source()
+	ids, err := src.SchemaIDs(ctx)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		s, err := src.Schema(ctx, id)
+		if err != nil {
+			return err
+		}
+		b.i64(s.ID)
+		fields, options, err := schemaText(ctx, t, s)
+		if err != nil {
+			return err
+		}
+		for _, v := range []any{fields, orEmpty(s.PartitionKeys), orEmpty(s.PrimaryKeys), options} {
+			text, err := compactJSON(v)
+			if err != nil {
+				return errs.Internalf("describe schema %d of %s: %w", id, t.id, err)
+			}
+			b.str(text)
+		}
+		b.optStr(s.Comment, s.Comment != "")
+		b.instant(s.TimeMillis)
+		b.end()
+	}
+	return nil
+}
+
+// schemaText returns the fields and options of a schema as Java prints them: the
+// fields as the file has them, the options in the order of a Java map.
+func schemaText(ctx context.Context, t *Table, s *catalog.Schema) (fields, options json.RawMessage, err error) {
+	path := spec.NewPaths(t.dir, t.id.Branch, t.schema).Schema(s.ID)
+	data, err := t.driver.cfg.Files.ReadFile(ctx, path)
+	if err != nil {
+		return nil, nil, fmt.Errorf("table %s: %w", t.id, err)
+	}
+	var f struct {
+		Fields  json.RawMessage `json:"fields"`
+		Options json.RawMessage `json:"options"`
+	}
+	var b bytes.Buffer
+	if err = json.Unmarshal(data, &f); err == nil {
+		err = json.Compact(&b, f.Fields)
+	}
+	if err != nil {
+		return nil, nil, errs.Corruptf("table %s: %s: %w", t.id, path, err)
+	}
+	fields = b.Bytes()
+	var keys []string
+	d := json.NewDecoder(bytes.NewReader(f.Options))
+	for depth := 0; ; { // the keys, in their order
+		tok, err := d.Token()
+		if err != nil {
+			break
+		}
+		switch x := tok.(type) {
+		case json.Delim:
+			if x == '{' {
+				depth++
+			}
+		case string:
+			if _, ok := s.Options[x]; depth == 1 && ok {
+				keys = append(keys, x)
+				if _, err := d.Token(); err != nil { // its value
+					return nil, nil, errs.Corruptf("table %s: %s: %w", t.id, path, err)
+				}
+			}
+		}
+	}
+	for k := range s.Options {
+		if !slices.Contains(keys, k) {
+			keys = append(keys, k)
+		}
+	}
+	options = append(options, '{')
+	for i, k := range javaMapOrder(keys) {
+		if i > 0 {
+			options = append(options, ',')
+		}
+		for j, x := range []string{k, s.Options[k]} {
+			text, err := compactJSON(x)
+			if err != nil {
+				return nil, nil, errs.Internalf("describe schema %d of %s: %w", s.ID, t.id, err)
+			}
+			if j > 0 {
+				options = append(options, ':')
+			}
+			options = append(options, text...)
+		}
+	}
+	return fields, append(options, '}'), nil
+}
+
+// javaMapOrder sorts keys, given in order of insertion, as java.util.HashMap
+// iterates over them: by the slot of their hash in a table that doubles when it
+// is three quarters full.
+func javaMapOrder(keys []string) []string {
+	size := uint32(16)
+	for uint32(len(keys)) > size/4*3 {
+		size *= 2
+	}
+	slot := func(s string) uint32 {
+		h := uint32(0)
+		for _, u := range utf16.Encode([]rune(s)) {
+			h = 31*h + uint32(u)
+		}
+		return (h ^ h>>16) & (size - 1)
+	}
+	out := slices.Clone(keys)
+	sort.SliceStable(out, func(i, j int) bool { return slot(out[i]) < slot(out[j]) })
+	return out
+}
+
+func fillOptions(_ context.Context, t *Table, st *read.State, b *rowBuilder) error {
+	o := st.Schema().Options
+	keys := make([]string, 0, len(o))
+	for k := range o {
+		keys = append(keys, k)
+	}
+	sort.Strings(keys)
+	for _, k := range keys {
+		b.str(k)
+		b.str(o[k])
+		b.end()
+	}
+	return nil
+}
+
+// rowText prints the values of a row as Java prints them: "v1, v2". With legacy
+// they are the internal values (dates are day numbers), else SQL's texts.
+func rowText(row spec.BinaryRow, types []catalog.Type, legacy bool) (string, error) {
+	vals, err := row.Decode(types)
+	if err != nil {
+		return "", err
+	}
+	parts := make([]string, len(vals))
+	for i, v := range vals {
+		parts[i] = valueText(types[i], v, legacy)
+	}
+	return strings.Join(parts, ", "), nil
+}
+
+func valueText(t catalog.Type, v *vector.Vec, legacy bool) string {
+	if v == nil || v.IsNull(0) {
+		return "null"
+	}
+	if legacy && (t.Kind == catalog.Binary || t.Kind == catalog.Varbinary) {
+		return fmt.Sprintf("%x", v.Bytes(0)) // Java prints an object identity
+	}
+	return spec.PathText(t, v, 0, legacy)
+}
+
+// fileText is what the tables of files have in common.
+type fileText struct {
+	partition, path, format string
+	minKey, maxKey          string
+	keyed                   bool
+}
+
+func describeFile(t *Table, st *read.State, e *spec.ManifestEntry) (f fileText, err error) {
+	s := st.Schema()
+	p, err := rowText(e.Partition, spec.TypesOf(s, s.PartitionKeys), false)
+	if err != nil {
+		return f, err
+	}
+	f.partition = "{" + p + "}"
+	path, err := spec.NewPaths(t.dir, t.id.Branch, s).DataFile(e)
+	if err != nil {
+		return f, err
+	}
+	f.path, f.format = read.LocalPath(path), format.FormatOf(e.File.FileName)
+	if len(s.PrimaryKeys) > 0 {
+		types := spec.TypesOf(s, s.TrimmedPrimaryKeys())
+		lo, err := rowText(e.File.MinKey, types, true)
+		if err != nil {
+			return f, err
+		}
+		hi, err := rowText(e.File.MaxKey, types, true)
+		if err != nil {
+			return f, err
+		}
+		f.keyed, f.minKey, f.maxKey = true, "["+lo+"]", "["+hi+"]"
+	}
+	return f, nil
+}
+
+// writeFile adds the columns that files and file_key_ranges share.
+func writeFile(b *rowBuilder, f fileText, e *spec.ManifestEntry) {
+	b.str(f.partition)
+	b.i32(e.Bucket)
+	b.str(f.path)
+	b.str(f.format)
+	b.i64(e.File.SchemaID)
+	b.i32(e.File.Level)
+	b.i64(e.File.RowCount)
+	b.i64(e.File.FileSize)
+	b.optStr(f.minKey, f.keyed)
+	b.optStr(f.maxKey, f.keyed)
+}
+
+func optional[T any](b *rowBuilder, o spec.Opt[T], add func(T)) {
+	if !o.OK {
+		b.null()
+		return
+	}
+	add(o.V)
+}
+
+func fillFiles(ctx context.Context, t *Table, st *read.State, b *rowBuilder) error {
+	live, err := st.Entries(ctx)
+	if err != nil {
+		return err
+	}
+	live = visible(live)
+	for i := range live {
+		e := &live[i]
+		f, err := describeFile(t, st, e)
+		if err != nil {
+			return fmt.Errorf("describe %s of table %s: %w", e.File.FileName, t.id, err)
+		}
+		stats, err := st.ValueStats(ctx, e)
+		if err != nil {
+			return err
+		}
+		writeFile(b, f, e)
+		// Java keeps these in a map ordered by name.
+		fields := append([]catalog.Field(nil), st.Schema().Fields...)
+		sort.Slice(fields, func(i, j int) bool { return fields[i].Name < fields[j].Name })
+		var nulls, mins, maxs []string
+		for _, fd := range fields {
+			s := stats[fd.ID]
+			n := "null"
+			if s.Nulls.OK {
+				n = strconv.FormatInt(s.Nulls.V, 10)
+			}
+			nulls = append(nulls, fd.Name+"="+n)
+			mins = append(mins, fd.Name+"="+valueText(fd.Type, s.Min, true))
+			maxs = append(maxs, fd.Name+"="+valueText(fd.Type, s.Max, true))
+		}
+		b.str("{" + strings.Join(nulls, ", ") + "}")
+		b.str("{" + strings.Join(mins, ", ") + "}")
+		b.str("{" + strings.Join(maxs, ", ") + "}")
+		b.i64(e.File.MinSequence)
+		b.i64(e.File.MaxSequence)
+		optional(b, e.File.CreationTime, b.wall)
+		optional(b, e.File.DeleteRowCount, b.i64)
+		optional(b, e.File.FileSource, func(s int32) {
+			b.str(map[int32]string{spec.SourceAppend: "APPEND", spec.SourceCompact: "COMPACT"}[s])
+		})
+		optional(b, e.File.FirstRowID, b.i64)
+		optional(b, e.File.WriteCols, func(cols []string) {
+			v := b.col()
+			for _, c := range cols {
+				v.Child[0].AppendString(c)
+			}
+			v.CloseList()
+		})
+		b.end()
+	}
+	return nil
+}
+
+func fillKeyRanges(ctx context.Context, t *Table, st *read.State, b *rowBuilder) error {
+	live, err := st.Entries(ctx)
+	if err != nil {
+		return err
+	}
+	live = visible(live)
+	for i := range live {
+		f, err := describeFile(t, st, &live[i])
+		if err != nil {
+			return fmt.Errorf("describe %s of table %s: %w", live[i].File.FileName, t.id, err)
+		}
+		writeFile(b, f, &live[i])
+		optional(b, live[i].File.FirstRowID, b.i64)
+		b.end()
+	}
+	return nil
+}
+
+func fillManifests(ctx context.Context, t *Table, st *read.State, b *rowBuilder) error {
+	metas, err := st.ManifestMetas(ctx)
+	if err != nil {
+		return err
+	}
+	changes, err := st.ChangelogManifests(ctx)
+	if err != nil {
+		return err
+	}
+	metas = append(metas, changes...)
+	types := spec.TypesOf(st.Schema(), st.Schema().PartitionKeys)
+	for _, m := range metas {
+		b.str(m.FileName)
+		b.i64(m.FileSize)
+		b.i64(m.Added)
+		b.i64(m.Deleted)
+		b.i64(m.SchemaID)
+		for _, row := range []spec.BinaryRow{m.PartitionStats.Min, m.PartitionStats.Max} {
+			text, err := rowText(row, types, false)
+			if err != nil {
+				return fmt.Errorf("describe %s of table %s: %w", m.FileName, t.id, err)
+			}
+			b.str("{" + text + "}")
+		}
+		optional(b, m.MinRowID, b.i64)
+		optional(b, m.MaxRowID, b.i64)
+		b.end()
+	}
+	return nil
+}
+
+// fileGroup sums up the files of a partition or bucket.
+type fileGroup struct {
+	partition          spec.BinaryRow
+	bucket             int32
+	rows, bytes, files int64
+	last               spec.Opt[int64]
+	totalBuckets       int32
+}
+
+// visible leaves out the files that batch reads do not see until they were
+// compacted into a bucket.
+func visible(live []spec.ManifestEntry) []spec.ManifestEntry {
+	kept := live[:0:0]
+	for _, e := range live {
+		if e.Bucket != spec.PostponeBucket {
+			kept = append(kept, e)
+		}
+	}
+	return kept
+}
+
+// groups sums the files up by partition, and by bucket when asked, leaving out
+// those without files. The last update counts files that are deleted by now, as
+// long as a manifest tells of them.
+func groups(ctx context.Context, st *read.State, byBucket bool) ([]*fileGroup, error) {
+	type key struct {
+		partition string
+		bucket    int32
+	}
+	index := map[key]*fileGroup{}
+	var all []*fileGroup
+	err := st.EachEntry(ctx, func(e *spec.ManifestEntry) {
+		k := key{partition: string(e.Partition)}
+		if byBucket {
+			k.bucket = e.Bucket
+		}
+		if e.Bucket == spec.PostponeBucket && !byBucket {
+			return
+		}
+		g := index[k]
+		if g == nil {
+			g = &fileGroup{partition: e.Partition, bucket: e.Bucket}
+			index[k] = g
+			all = append(all, g)
+		}
+		sign := int64(1)
+		if e.Kind == spec.FileDelete {
+			sign = -1
+		}
+		g.rows += sign * e.File.RowCount
+		g.bytes += sign * e.File.FileSize
+		g.files += sign
+		g.totalBuckets = e.TotalBuckets
+		if c := e.File.CreationTime; c.OK && (!g.last.OK || c.V > g.last.V) {
+			g.last = c
+		}
+	})
+	out := all[:0:0]
+	for _, g := range all {
+		if g.files > 0 {
+			out = append(out, g)
+		}
+	}
+	return out, err
+}
+
+// deletedRows counts the rows that deletion vectors hide, by partition; absent
+// where a vector does not say.
+func deletedRows(ctx context.Context, st *read.State) (map[string]spec.Opt[int64], error) {
+	indexes, err := st.Indexes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]spec.Opt[int64]{}
+	for _, x := range indexes {
+		if x.IndexType != spec.IndexDeletionVectors {
+			continue
+		}
+		key := string(x.Partition)
+		sum, seen := out[key]
+		if !seen {
+			sum = spec.Some(int64(0))
+		}
+		for _, r := range x.Ranges.V {
+			if !r.Cardinality.OK {
+				sum.OK = false
+			}
+			sum.V += r.Cardinality.V
+		}
+		out[key] = sum
+	}
+	return out, nil
+}
+
+func fillPartitions(ctx context.Context, t *Table, st *read.State, b *rowBuilder) error {
+	if st.Schema().Options["scan.fallback-branch"] != "" {
+		return errs.Unsupportedf(-1, "the system table partitions of tables with 'scan.fallback-branch' (table %s)", t.id)
+	}
+	list, err := groups(ctx, st, false)
+	if err != nil {
+		return err
+	}
+	s := st.Schema()
+	types := spec.TypesOf(s, s.PartitionKeys)
+	deleted, err := deletedRows(ctx, st)
+	if err != nil {
+		return err
+	}
+	none := spec.NewOptions(s.Options).String("partition.default-name", spec.DefaultPartitionName)
+	for _, g := range list {
+		vals, err := g.partition.Decode(types)
+		if err != nil {
+			return fmt.Errorf("describe the partitions of table %s: %w", t.id, err)
+		}
+		parts := make([]string, len(vals))
+		for i, v := range vals {
+			text := none
+			if !v.IsNull(0) {
+				text = valueText(types[i], v, false)
+			}
+			parts[i] = s.PartitionKeys[i] + "=" + text
+		}
+		b.str(strings.Join(parts, "/"))
+		b.i64(g.rows)
+		b.i64(g.bytes)
+		b.i64(g.files)
+		optional(b, g.last, b.wall)
+		for range 4 { // only a REST catalog knows
+			b.null()
+		}
+		b.i32(g.totalBuckets)
+		b.boolean(false)
+		d, ok := deleted[string(g.partition)]
+		if !ok {
+			d = spec.Some(int64(0))
+		}
+		optional(b, d, b.i64)
+		b.end()
+	}
+	return nil
+}
+
+func fillBuckets(ctx context.Context, t *Table, st *read.State, b *rowBuilder) error {
+	list, err := groups(ctx, st, true)
+	if err != nil {
+		return err
+	}
+	types := spec.TypesOf(st.Schema(), st.Schema().PartitionKeys)
+	for _, g := range list {
+		text, err := rowText(g.partition, types, false)
+		if err != nil {
+			return fmt.Errorf("describe the buckets of table %s: %w", t.id, err)
+		}
+		b.str("{" + text + "}")
+		b.i32(g.bucket)
+		b.i64(g.rows)
+		b.i64(g.bytes)
+		b.i64(g.files)
+		optional(b, g.last, b.wall)
+		b.end()
+	}
+	return nil
+}
+
+func fillTags(ctx context.Context, t *Table, _ *read.State, b *rowBuilder) error {
+	src := t.Source()
+	names, err := src.Tags(ctx)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		s, err := src.Tag(ctx, name)
+		if errs.Is(err, errs.UnknownSnapshot) {
+			continue // deleted meanwhile
+		}
+		if err != nil {
+			return err
+		}
+		b.str(name)
+		b.i64(s.ID)
+		b.i64(s.SchemaID)
+		b.instant(s.TimeMillis)
+		b.opt(s.TotalRecordCount)
+		if millis, ok := tagCreateTime(s.TagCreateTime); ok {
+			b.wall(millis)
+		} else {
+			b.null()
+		}
+		text, ok := isoDuration(s.TagTimeRetained)
+		b.optStr(text, ok)
+		b.end()
+	}
+	return nil
+}
+
+// tagCreateTime reads [year, month, day, hour, minute, second, nanos], whose
+// last parts may be missing, as milliseconds of the wall clock.
+func tagCreateTime(raw json.RawMessage) (int64, bool) {
+	var p []int
+	if json.Unmarshal(raw, &p) != nil || len(p) < 3 || len(p) > 7 {
+		return 0, false
+	}
+	for len(p) < 7 {
+		p = append(p, 0)
+	}
+	return time.Date(p[0], time.Month(p[1]), p[2], p[3], p[4], p[5], p[6], time.UTC).UnixMilli(), true
+}
+
+// isoDuration prints decimal seconds as Java's Duration does: "PT1H0.5S". A text
+// stays as it is.
+func isoDuration(raw json.RawMessage) (string, bool) {
+	if len(raw) == 0 || string(raw) == "null" {
+		return "", false
+	}
+	var s string
+	if json.Unmarshal(raw, &s) == nil {
+		return s, true
+	}
+	r, ok := new(big.Rat).SetString(string(raw))
+	if !ok {
+		return "", false
+	}
+	nanos := new(big.Int).Quo(new(big.Int).Mul(r.Num(), big.NewInt(1e9)), r.Denom())
+	if !nanos.IsInt64() {
+		return "", false
+	}
+	n := nanos.Int64()
+	if n == 0 {
+		return "PT0S", true
+	}
+	out := "PT"
+	if h := n / 3600e9; h != 0 {
+		out += strconv.FormatInt(h, 10) + "H"
+	}
+	if m := n / 60e9 % 60; m != 0 {
+		out += strconv.FormatInt(m, 10) + "M"
+	}
+	if sec := n % 60e9; sec != 0 {
+		out += strconv.FormatFloat(float64(sec)/1e9, 'f', -1, 64) + "S"
+	}
+	return out, true
+}
+
+func fillBranches(ctx context.Context, t *Table, _ *read.State, b *rowBuilder) error {
+	dir := spec.NewPaths(t.dir, "", t.schema).BranchDir()
+	list, err := t.driver.cfg.Files.List(ctx, dir)
+	if err != nil {
+		return fmt.Errorf("list the branches of table %s: %w", t.id, err)
+	}
+	for _, in := range list {
+		if name, ok := strings.CutPrefix(in.Name, "branch-"); ok && in.Dir {
+			b.str(name)
+			b.instant(in.ModTime.UnixMilli())
+			b.end()
+		}
+	}
+	return nil
+}
+
+func fillConsumers(ctx context.Context, t *Table, _ *read.State, b *rowBuilder) error {
+	dir := spec.NewPaths(t.dir, t.id.Branch, t.schema).ConsumerDir()
+	list, err := t.driver.cfg.Files.List(ctx, dir)
+	if err != nil {
+		return fmt.Errorf("list the consumers of table %s: %w", t.id, err)
+	}
+	for _, in := range list {
+		name, ok := strings.CutPrefix(in.Name, "consumer-")
+		if !ok || in.Dir {
+			continue
+		}
+		data, err := t.driver.cfg.Files.ReadFile(ctx, dir+"/"+in.Name)
+		if errs.Is(err, errs.FileNotFound) {
+			continue
+		}
+		var c struct {
+			NextSnapshot int64 `json:"nextSnapshot"`
+		}
+		if err == nil {
+			err = json.Unmarshal(data, &c)
+		}
+		if err != nil {
+			return errs.Corruptf("read consumer %s of table %s: %w", name, t.id, err)
+		}
+		b.str(name)
+		b.i64(c.NextSnapshot)
+		b.end()
+	}
+	return nil
+}
