@@ -253,7 +253,9 @@ func comparer(t Type) func(a *vector.Vec, i int, b *vector.Vec, j int) int {
 	}
 	switch t.Class {
 	case Float, Double:
-		return notNull(func(a *vector.Vec, i int, b *vector.Vec, j int) int { return compareDouble(floatAt(a, i), floatAt(b, j)) })
+		return notNull(func(a *vector.Vec, i int, b *vector.Vec, j int) int {
+			return compareDouble(floatAt(a, i), floatAt(b, j))
+		})
 	case String:
 		c := collationOf(t).ready()
 		if c.family == byBytes && !c.pad {

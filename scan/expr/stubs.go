@@ -1,7 +1,6 @@
 package expr
 
 import (
-
 	"github.com/thermocline/thermocline/catalog"
 	"github.com/thermocline/thermocline/connector"
 	"github.com/thermocline/thermocline/internal/errs"
@@ -15,7 +14,6 @@ func fromColumn(f catalog.Field, mysqlType string) (Type, loader, error) {
 	return Type{}, nil, errs.Unsupportedf(-1, "the column type %s", f.Type)
 }
 
-
 func jsonNumber(b []byte) (float64, bool)                { return 0, false }
 func jsonInt(b []byte, unsigned bool) (int64, bool)      { return 0, false }
 func jsonDec(b []byte) (dec, bool)                       { return dec{}, false }
@@ -23,9 +21,9 @@ func jsonTemporal(ctx *Context, b []byte) (parsed, bool) { return parsed{}, fals
 
 var operatorText = map[string]func(*call) string{}
 
-func toJSON(ev *evaluation) (*vector.Vec, error)      { return nil, nil }
-func appendJSONKey(dst, b []byte) []byte { return dst }
-func compareJSON(a, b []byte) int { return 0 }
+func toJSON(ev *evaluation) (*vector.Vec, error) { return nil, errs.Unsupportedf(-1, "JSON") }
+func appendJSONKey(dst, b []byte) []byte         { return dst }
+func compareJSON(a, b []byte) int                { return 0 }
 func comparableJSON(ctx *Context, a, b Expr) (Expr, Expr, Type, error) {
 	return nil, nil, Type{}, errs.Unsupportedf(-1, "comparisons of JSON")
 }

@@ -1,0 +1,574 @@
+package expr
+
+import (
+	"math"
+	"math/big"
+	"strings"
+
+	"github.com/thermocline/thermocline/internal/errs"
+	"github.com/thermocline/thermocline/internal/vector"
+)
+
+func init() {
+	aggregates["COUNT"] = newCount
+	aggregates["SUM"] = newSum
+	aggregates["AVG"] = newAvg
+	for name, kind := range map[string]varianceKind{"STD": popStd, "STDDEV": popStd, "STDDEV_POP": popStd, "STDDEV_SAMP": sampStd,
+		"VARIANCE": popVar, "VAR_POP": popVar, "VAR_SAMP": sampVar} {
+		aggregates[name] = func(ctx *Context, s AggregateSpec) (Aggregate, error) { return newVariance(ctx, s, kind) }
+	}
+	for _, name := range []string{"BIT_AND", "BIT_OR", "BIT_XOR"} {
+		aggregates[name] = newBitAggregate
+	}
+}
+
+// aggregate is the usual Aggregate.
+type aggregate struct {
+	name     string
+	typ      Type
+	args     []Expr
+	distinct bool
+	text     string
+	state    func(ctx *Context) State
+}
+
+func (a *aggregate) Type() Type   { return a.typ }
+func (a *aggregate) Args() []Expr { return a.args }
+
+func (a *aggregate) NewState(ctx *Context) State {
+	s := a.state(ctx)
+	if a.distinct {
+		return newDistinctState(a.args, s)
+	}
+	return s
+}
+
+func (a *aggregate) Key() string {
+	parts := make([]string, len(a.args))
+	for i, x := range a.args {
+		parts[i] = x.Key()
+	}
+	d := ""
+	if a.distinct {
+		d = "distinct "
+	}
+	return a.name + "<" + a.typ.key() + ">(" + d + strings.Join(parts, ",") + ")" + a.text
+}
+
+func (a *aggregate) String() string {
+	d := ""
+	if a.distinct {
+		d = "distinct "
+	}
+	if len(a.args) == 0 {
+		return strings.ToLower(a.name) + "(*)"
+	}
+	return strings.ToLower(a.name) + "(" + d + joinText(a.args) + ")"
+}
+
+// plain checks an aggregate of exactly one argument and no ORDER BY.
+func plain(s AggregateSpec) (Expr, error) {
+	if len(s.Args) != 1 {
+		return nil, errs.Userf(errs.WrongArgCount, "Incorrect parameter count in the call to native function '%s'", s.Name)
+	}
+	if len(s.Order) > 0 || s.Separator != nil {
+		return nil, errs.Userf(errs.Syntax, "%s takes neither ORDER BY nor SEPARATOR", upper(s.Name))
+	}
+	return s.Args[0], nil
+}
+
+// row is the position of the k-th row that counts.
+func rowOf(sel []uint16, k int) int {
+	if sel != nil {
+		return int(sel[k])
+	}
+	return k
+}
+
+func groupOf(groups []uint32, k int) uint32 {
+	if groups == nil {
+		return 0
+	}
+	return groups[k]
+}
+
+func mapped(to []uint32, g int) int {
+	if to == nil {
+		return g
+	}
+	return int(to[g])
+}
+
+func growTo[T any](s []T, n int) []T {
+	if n <= len(s) {
+		return s
+	}
+	if n <= cap(s) {
+		return s[:n]
+	}
+	t := make([]T, n, max(n, 2*cap(s)))
+	copy(t, s)
+	return t
+}
+
+// countState counts rows without NULLs in its arguments.
+type countState struct{ counts []int64 }
+
+func newCount(ctx *Context, s AggregateSpec) (Aggregate, error) {
+	if len(s.Order) > 0 || s.Separator != nil || len(s.Args) > 1 && !s.Distinct || s.Distinct && len(s.Args) == 0 {
+		return nil, errs.Userf(errs.Syntax, "COUNT takes *, one argument, or DISTINCT and a list")
+	}
+	return &aggregate{name: "COUNT", typ: TBigInt.NotNull(), args: s.Args, distinct: s.Distinct, state: func(*Context) State { return &countState{} }}, nil
+}
+
+func (s *countState) Grow(n int)   { s.counts = growTo(s.counts, n) }
+func (s *countState) Bytes() int64 { return int64(cap(s.counts) * 8) }
+
+func (s *countState) Update(groups []uint32, args []*vector.Vec, sel []uint16, n int) error {
+	nulls := false
+	for _, v := range args {
+		nulls = nulls || v.Valid != nil
+	}
+	if !nulls {
+		if groups == nil {
+			s.counts[0] += int64(n)
+			return nil
+		}
+		for _, g := range groups[:n] {
+			s.counts[g]++
+		}
+		return nil
+	}
+rows:
+	for k := range n {
+		i := rowOf(sel, k)
+		for _, v := range args {
+			if v.IsNull(i) {
+				continue rows
+			}
+		}
+		s.counts[groupOf(groups, k)]++
+	}
+	return nil
+}
+
+func (s *countState) Merge(other State, to []uint32) error {
+	for g, c := range other.(*countState).counts {
+		s.counts[mapped(to, g)] += c
+	}
+	return nil
+}
+
+func (s *countState) Result(from, to int) (*vector.Vec, error) {
+	out := vector.NewFlat(vector.I64, to-from)
+	copy(out.I64s, s.counts[from:to])
+	return out, nil
+}
+
+// newSum resolves SUM: exact for exact numbers, DOUBLE for others.
+func newSum(ctx *Context, s AggregateSpec) (Aggregate, error) {
+	x, err := plain(s)
+	if err != nil {
+		return nil, err
+	}
+	x, t, err := summand(ctx, x)
+	if err != nil {
+		return nil, err
+	}
+	a := &aggregate{name: "SUM", args: []Expr{x}, distinct: s.Distinct, typ: TDouble}
+	if t.Class != Double {
+		d := decimalOf(t)
+		a.typ = TDecimal(min(d.Precision+22, 65), d.Scale)
+	}
+	a.state = func(*Context) State { return newSumState(x.Type(), a.typ, -1) }
+	return a, nil
+}
+
+// newAvg resolves AVG: the exact sum divided by the count, rounded half away
+// from zero at div_precision_increment more digits.
+func newAvg(ctx *Context, s AggregateSpec) (Aggregate, error) {
+	x, err := plain(s)
+	if err != nil {
+		return nil, err
+	}
+	x, t, err := summand(ctx, x)
+	if err != nil {
+		return nil, err
+	}
+	a := &aggregate{name: "AVG", args: []Expr{x}, distinct: s.Distinct, typ: TDouble}
+	more := 0
+	if t.Class != Double {
+		d := decimalOf(t)
+		scale := min(d.Scale+ctx.DivPrecision, 30)
+		more = scale - d.Scale
+		a.typ = TDecimal(min(d.Precision+ctx.DivPrecision, 65), scale)
+	}
+	a.state = func(*Context) State { return newSumState(x.Type(), a.typ, more) }
+	return a, nil
+}
+
+// summand converts an argument to Int, Decimal or Double.
+func summand(ctx *Context, x Expr) (Expr, Type, error) {
+	if isNested(x) != nil {
+		return nil, Type{}, isNested(x)
+	}
+	t := numeric(x)
+	switch t.Class {
+	case Int:
+		if x.Type().Class != Int {
+			x = toNumeric(ctx, x)
+		}
+		return x, t, nil
+	case Decimal:
+		return convert(ctx, x, decimalOf(t)), t, nil
+	}
+	return asDouble(ctx, x), TDouble, nil
+}
+
+// sumState adds up integers and decimals exactly, in 128 bits or 256, and
+// doubles with Neumaier's compensation, which makes the result independent of
+// the order of addition but for the last bit.
+type sumState struct {
+	in, out  Type
+	avg      int // digits that AVG adds, -1 for SUM
+	unsigned bool
+	counts   []int64
+	small    []vector.Int128
+	wide     []vector.Int256
+	sums     []float64
+	comp     []float64
+}
+
+func newSumState(in, out Type, avg int) *sumState {
+	return &sumState{in: in, out: out, avg: avg, unsigned: in.Class == Int && in.Unsigned && in.Width == 8}
+}
+
+func (s *sumState) isWide() bool {
+	return s.in.Class == Decimal && s.in.Physical() != vector.I64
+}
+
+func (s *sumState) Grow(n int) {
+	s.counts = growTo(s.counts, n)
+	switch {
+	case s.in.Class == Double:
+		s.sums, s.comp = growTo(s.sums, n), growTo(s.comp, n)
+	case s.isWide():
+		s.wide = growTo(s.wide, n)
+	default:
+		s.small = growTo(s.small, n)
+	}
+}
+
+func (s *sumState) Bytes() int64 {
+	return int64(cap(s.counts)*8 + cap(s.small)*16 + cap(s.wide)*32 + cap(s.sums)*8 + cap(s.comp)*8)
+}
+
+func (s *sumState) Update(groups []uint32, args []*vector.Vec, sel []uint16, n int) error {
+	v := args[0]
+	switch {
+	case s.in.Class == Double:
+		x, m := f64s(v)
+		for k := range n {
+			i := rowOf(sel, k)
+			if v.Valid != nil && v.IsNull(i) {
+				continue
+			}
+			s.add(groupOf(groups, k), x[i&m])
+		}
+	case s.isWide():
+		for k := range n {
+			i := rowOf(sel, k)
+			if v.Valid != nil && v.IsNull(i) {
+				continue
+			}
+			g := groupOf(groups, k)
+			at := v.At(i)
+			w := v.Values()
+			if w.Kind == vector.I128 {
+				s.wide[g] = s.wide[g].Add(vector.Int256From(w.I128s[at]))
+			} else {
+				s.wide[g] = s.wide[g].Add(w.I256s[at])
+			}
+			s.counts[g]++
+		}
+	case v.Kind == vector.I32:
+		x, m := i32s(v)
+		if v.Valid == nil && groups == nil {
+			var sum int64 // 65,536 values of 32 bits fit
+			for k := range n {
+				sum += int64(x[rowOf(sel, k)&m])
+			}
+			s.small[0] = s.small[0].Add(vector.Int128From(sum))
+			s.counts[0] += int64(n)
+			return nil
+		}
+		for k := range n {
+			i := rowOf(sel, k)
+			if v.Valid != nil && v.IsNull(i) {
+				continue
+			}
+			g := groupOf(groups, k)
+			s.small[g] = s.small[g].Add(vector.Int128From(int64(x[i&m])))
+			s.counts[g]++
+		}
+	case s.unsigned:
+		x, m := i64s(v)
+		for k := range n {
+			i := rowOf(sel, k)
+			if v.Valid != nil && v.IsNull(i) {
+				continue
+			}
+			g := groupOf(groups, k)
+			s.small[g] = s.small[g].Add(vector.Int128FromUint(uint64(x[i&m])))
+			s.counts[g]++
+		}
+	default:
+		x, m := i64s(v)
+		for k := range n {
+			i := rowOf(sel, k)
+			if v.Valid != nil && v.IsNull(i) {
+				continue
+			}
+			g := groupOf(groups, k)
+			s.small[g] = s.small[g].Add(vector.Int128From(x[i&m]))
+			s.counts[g]++
+		}
+	}
+	return nil
+}
+
+func (s *sumState) add(g uint32, x float64) {
+	sum := s.sums[g]
+	t := sum + x
+	if math.Abs(sum) >= math.Abs(x) {
+		s.comp[g] += sum - t + x
+	} else {
+		s.comp[g] += x - t + sum
+	}
+	s.sums[g] = t
+	s.counts[g]++
+}
+
+func (s *sumState) Merge(other State, to []uint32) error {
+	o := other.(*sumState)
+	for g, c := range o.counts {
+		if c == 0 {
+			continue
+		}
+		h := mapped(to, g)
+		switch {
+		case s.in.Class == Double:
+			s.add(uint32(h), o.sums[g])
+			s.comp[h] += o.comp[g]
+			s.counts[h]--
+		case s.isWide():
+			s.wide[h] = s.wide[h].Add(o.wide[g])
+		default:
+			s.small[h] = s.small[h].Add(o.small[g])
+		}
+		s.counts[h] += c
+	}
+	return nil
+}
+
+func (s *sumState) Result(from, to int) (*vector.Vec, error) {
+	out := vector.NewFlat(s.out.Physical(), to-from)
+	limit := pow10big(s.out.Precision)
+	top := pow10big(65)
+	for g := from; g < to; g++ {
+		if s.counts[g] == 0 {
+			out.SetNull(g - from)
+			continue
+		}
+		if s.in.Class == Double {
+			x := s.sums[g]
+			if c := x + s.comp[g]; !math.IsNaN(c) && !math.IsInf(c, 0) {
+				x = c
+			}
+			if s.avg >= 0 {
+				x /= float64(s.counts[g])
+			}
+			if s.out.Class == Double {
+				out.F64s[g-from] = x
+			}
+			continue
+		}
+		if s.avg < 0 && !s.isWide() && out.Kind == vector.I128 {
+			out.I128s[g-from] = s.small[g]
+			continue
+		}
+		var u *big.Int
+		if s.isWide() {
+			u = s.wide[g].Big()
+		} else {
+			u = s.small[g].Big()
+		}
+		if s.avg >= 0 {
+			u = divRound(new(big.Int).Mul(u, pow10big(s.avg)), big.NewInt(s.counts[g]))
+		}
+		if u.CmpAbs(limit) >= 0 {
+			if u.CmpAbs(top) >= 0 {
+				return nil, errs.Userf(errs.OutOfRange, "DECIMAL value is out of range in '%s'", map[bool]string{true: "avg", false: "sum"}[s.avg >= 0])
+			}
+		}
+		setDec(out, g-from, u)
+	}
+	return out, nil
+}
+
+type varianceKind uint8
+
+const (
+	popVar varianceKind = iota
+	sampVar
+	popStd
+	sampStd
+)
+
+// varianceState is Welford's algorithm; states merge by Chan's formula.
+type varianceState struct {
+	kind     varianceKind
+	counts   []int64
+	mean, m2 []float64
+}
+
+func newVariance(ctx *Context, s AggregateSpec, kind varianceKind) (Aggregate, error) {
+	x, err := plain(s)
+	if err != nil {
+		return nil, err
+	}
+	if isNested(x) != nil {
+		return nil, isNested(x)
+	}
+	if s.Distinct {
+		return nil, errs.Userf(errs.Syntax, "%s takes no DISTINCT", upper(s.Name))
+	}
+	return &aggregate{name: upper(s.Name), typ: TDouble, args: []Expr{asDouble(ctx, x)}, state: func(*Context) State { return &varianceState{kind: kind} }}, nil
+}
+
+func (s *varianceState) Grow(n int) {
+	s.counts, s.mean, s.m2 = growTo(s.counts, n), growTo(s.mean, n), growTo(s.m2, n)
+}
+func (s *varianceState) Bytes() int64 { return int64(cap(s.counts)) * 24 }
+
+func (s *varianceState) Update(groups []uint32, args []*vector.Vec, sel []uint16, n int) error {
+	v := args[0]
+	x, m := f64s(v)
+	for k := range n {
+		i := rowOf(sel, k)
+		if v.IsNull(i) {
+			continue
+		}
+		g := groupOf(groups, k)
+		s.counts[g]++
+		d := x[i&m] - s.mean[g]
+		s.mean[g] += d / float64(s.counts[g])
+		s.m2[g] += d * (x[i&m] - s.mean[g])
+	}
+	return nil
+}
+
+func (s *varianceState) Merge(other State, to []uint32) error {
+	o := other.(*varianceState)
+	for g, c := range o.counts {
+		if c == 0 {
+			continue
+		}
+		h := mapped(to, g)
+		n := float64(s.counts[h] + c)
+		d := o.mean[g] - s.mean[h]
+		s.m2[h] += o.m2[g] + d*d*float64(s.counts[h])*float64(c)/n
+		s.mean[h] += d * float64(c) / n
+		s.counts[h] += c
+	}
+	return nil
+}
+
+func (s *varianceState) Result(from, to int) (*vector.Vec, error) {
+	out := vector.NewFlat(vector.F64, to-from)
+	for g := from; g < to; g++ {
+		n := float64(s.counts[g])
+		if s.kind == sampVar || s.kind == sampStd {
+			n--
+		}
+		if n <= 0 {
+			out.SetNull(g - from)
+			continue
+		}
+		x := s.m2[g] / n
+		if s.kind == popStd || s.kind == sampStd {
+			x = math.Sqrt(x)
+		}
+		out.F64s[g-from] = x
+	}
+	return out, nil
+}
+
+// bitState is BIT_AND, BIT_OR and BIT_XOR of 64-bit integers.
+type bitState struct {
+	name string
+	bits []int64
+}
+
+func newBitAggregate(ctx *Context, s AggregateSpec) (Aggregate, error) {
+	x, err := plain(s)
+	if err != nil {
+		return nil, err
+	}
+	if isNested(x) != nil {
+		return nil, isNested(x)
+	}
+	if s.Distinct {
+		return nil, errs.Userf(errs.Syntax, "%s takes no DISTINCT", upper(s.Name))
+	}
+	if err := noBinaryBits(x); err != nil {
+		return nil, err
+	}
+	name := upper(s.Name)
+	return &aggregate{name: name, typ: TUint64.NotNull(), args: []Expr{convert(ctx, x, bitInt(x))}, state: func(*Context) State { return &bitState{name: name} }}, nil
+}
+
+func (s *bitState) Grow(n int) {
+	old := len(s.bits)
+	s.bits = growTo(s.bits, n)
+	if s.name == "BIT_AND" {
+		for i := old; i < len(s.bits); i++ {
+			s.bits[i] = -1
+		}
+	}
+}
+func (s *bitState) Bytes() int64 { return int64(cap(s.bits)) * 8 }
+
+func (s *bitState) add(g int, x int64) {
+	switch s.name {
+	case "BIT_AND":
+		s.bits[g] &= x
+	case "BIT_OR":
+		s.bits[g] |= x
+	default:
+		s.bits[g] ^= x
+	}
+}
+
+func (s *bitState) Update(groups []uint32, args []*vector.Vec, sel []uint16, n int) error {
+	v := args[0]
+	for k := range n {
+		if i := rowOf(sel, k); !v.IsNull(i) {
+			s.add(int(groupOf(groups, k)), intAt(v, i))
+		}
+	}
+	return nil
+}
+
+func (s *bitState) Merge(other State, to []uint32) error {
+	for g, x := range other.(*bitState).bits {
+		s.add(mapped(to, g), x)
+	}
+	return nil
+}
+
+func (s *bitState) Result(from, to int) (*vector.Vec, error) {
+	out := vector.NewFlat(vector.I64, to-from)
+	copy(out.I64s, s.bits[from:to])
+	return out, nil
+}

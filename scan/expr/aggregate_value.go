@@ -1,0 +1,563 @@
+package expr
+
+import (
+	"bytes"
+	"encoding/binary"
+	"sort"
+	"strings"
+
+	"github.com/thermocline/thermocline/internal/errs"
+	"github.com/thermocline/thermocline/internal/vector"
+)
+
+func init() {
+	aggregates["MIN"] = func(ctx *Context, s AggregateSpec) (Aggregate, error) { return newPick(ctx, s, -1) }
+	aggregates["MAX"] = func(ctx *Context, s AggregateSpec) (Aggregate, error) { return newPick(ctx, s, 1) }
+	aggregates["ANY_VALUE"] = func(ctx *Context, s AggregateSpec) (Aggregate, error) { return newPick(ctx, s, 0) }
+	aggregates["GROUP_CONCAT"] = newGroupConcat
+}
+
+// pickState keeps one value a group: the least (want -1), the greatest (1) or
+// the first met (0).
+type pickState struct {
+	typ  Type
+	want int
+	has  []bool
+	ints []int64
+	f64  []float64
+	wide []vector.Int256
+	text [][]byte
+	size int64
+	// nested values and NULLs of ANY_VALUE are kept in a vector.
+	vals *vector.Vec
+	at   []int32
+	cmp  func(a *vector.Vec, i int, b *vector.Vec, j int) int
+}
+
+func newPick(ctx *Context, s AggregateSpec, want int) (Aggregate, error) {
+	x, err := plain(s)
+	if err != nil {
+		return nil, err
+	}
+	t := x.Type()
+	t.Nullable = true
+	if want != 0 && t.Class == Nested {
+		return nil, errs.Unsupportedf(-1, "%s of nested values", upper(s.Name))
+	}
+	if want != 0 && (t.Class == Enum || t.Class == Set) {
+		// MIN and MAX of ENUM compare labels as text.
+		t.Class, t.Labels = String, nil
+		x = relabel(x, t)
+	}
+	return &aggregate{name: upper(s.Name), typ: t, args: []Expr{x}, state: func(*Context) State {
+		p := &pickState{typ: t, want: want}
+		p.cmp = comparer(t)
+		return p
+	}}, nil
+}
+
+func (s *pickState) general() bool {
+	return s.want == 0 || s.typ.Class == JSON
+}
+
+func (s *pickState) Grow(n int) {
+	s.has = growTo(s.has, n)
+	if s.general() {
+		s.at = growTo(s.at, n)
+		return
+	}
+	switch s.typ.Physical() {
+	case vector.I8, vector.I32, vector.I64:
+		s.ints = growTo(s.ints, n)
+	case vector.F32, vector.F64:
+		s.f64 = growTo(s.f64, n)
+	case vector.Str:
+		s.text = growTo(s.text, n)
+	default:
+		s.wide = growTo(s.wide, n)
+	}
+}
+
+func (s *pickState) Bytes() int64 {
+	n := s.size + int64(cap(s.has)+cap(s.ints)*8+cap(s.f64)*8+cap(s.wide)*32+cap(s.text)*24+cap(s.at)*4)
+	if s.vals != nil {
+		n += s.vals.Bytesize()
+	}
+	return n
+}
+
+// better reports whether a three-way comparison of new against old replaces.
+func (s *pickState) better(c int) bool { return sign(c) == s.want }
+
+func (s *pickState) Update(groups []uint32, args []*vector.Vec, sel []uint16, n int) error {
+	v := args[0]
+	if s.general() {
+		if s.vals == nil {
+			s.vals = vector.NewLike(v.Values(), 16)
+		}
+		for k := range n {
+			i, g := rowOf(sel, k), groupOf(groups, k)
+			if s.want == 0 {
+				if s.has[g] {
+					continue
+				}
+			} else if v.IsNull(i) || s.has[g] && !s.better(s.cmp(v, i, s.vals, int(s.at[g]))) {
+				continue
+			}
+			s.has[g] = true
+			s.at[g] = int32(s.vals.Len)
+			s.vals.AppendFrom(v, i)
+		}
+		return nil
+	}
+	nulls := v.Valid != nil
+	switch s.typ.Physical() {
+	case vector.I8, vector.I32, vector.I64:
+		unsigned := s.typ.Class == Int && s.typ.Unsigned && s.typ.Width == 8 || s.typ.Class == Bit
+		flip := int64(0)
+		if unsigned {
+			flip = -1 << 63
+		}
+		for k := range n {
+			i := rowOf(sel, k)
+			if nulls && v.IsNull(i) {
+				continue
+			}
+			g := groupOf(groups, k)
+			x := intAt(v, i)
+			if !s.has[g] || s.want < 0 && x^flip < s.ints[g]^flip || s.want > 0 && x^flip > s.ints[g]^flip {
+				s.has[g], s.ints[g] = true, x
+			}
+		}
+	case vector.F32, vector.F64:
+		for k := range n {
+			i := rowOf(sel, k)
+			if nulls && v.IsNull(i) {
+				continue
+			}
+			g := groupOf(groups, k)
+			x := floatAt(v, i)
+			if !s.has[g] || s.better(compareDouble(x, s.f64[g])) {
+				s.has[g], s.f64[g] = true, x
+			}
+		}
+	case vector.Str:
+		c := collationOf(s.typ).ready()
+		for k := range n {
+			i := rowOf(sel, k)
+			if nulls && v.IsNull(i) {
+				continue
+			}
+			s.putText(c, int(groupOf(groups, k)), v.Bytes(i))
+		}
+	default:
+		for k := range n {
+			i := rowOf(sel, k)
+			if nulls && v.IsNull(i) {
+				continue
+			}
+			at := v.At(i)
+			w := v.Values()
+			x := vector.Int256{}
+			if w.Kind == vector.I128 {
+				x = vector.Int256From(w.I128s[at])
+			} else {
+				x = w.I256s[at]
+			}
+			s.putWide(int(groupOf(groups, k)), x)
+		}
+	}
+	return nil
+}
+
+func (s *pickState) putText(c *collation, g int, b []byte) {
+	if s.has[g] && !s.better(c.compare(b, s.text[g])) {
+		return
+	}
+	s.has[g] = true
+	old := s.text[g]
+	s.text[g] = append(old[:0], b...)
+	s.size += int64(cap(s.text[g]) - cap(old))
+}
+
+func (s *pickState) putWide(g int, x vector.Int256) {
+	if !s.has[g] || s.better(x.Cmp(s.wide[g])) {
+		s.has[g], s.wide[g] = true, x
+	}
+}
+
+func (s *pickState) Merge(other State, to []uint32) error {
+	o := other.(*pickState)
+	c := collationOf(s.typ).ready()
+	for g, has := range o.has {
+		if !has {
+			continue
+		}
+		h := mapped(to, g)
+		switch {
+		case s.general():
+			if s.vals == nil {
+				s.vals = vector.NewLike(o.vals, 16)
+			}
+			i := int(o.at[g])
+			if s.has[h] && (s.want == 0 || !s.better(s.cmp(o.vals, i, s.vals, int(s.at[h])))) {
+				continue
+			}
+			s.has[h], s.at[h] = true, int32(s.vals.Len)
+			s.vals.AppendFrom(o.vals, i)
+		case s.ints != nil:
+			flip := int64(0)
+			if s.typ.Class == Int && s.typ.Unsigned && s.typ.Width == 8 || s.typ.Class == Bit {
+				flip = -1 << 63
+			}
+			x := o.ints[g]
+			if !s.has[h] || s.want < 0 && x^flip < s.ints[h]^flip || s.want > 0 && x^flip > s.ints[h]^flip {
+				s.has[h], s.ints[h] = true, x
+			}
+		case s.f64 != nil:
+			if !s.has[h] || s.better(compareDouble(o.f64[g], s.f64[h])) {
+				s.has[h], s.f64[h] = true, o.f64[g]
+			}
+		case s.text != nil:
+			s.putText(c, h, o.text[g])
+		default:
+			s.putWide(h, o.wide[g])
+		}
+	}
+	return nil
+}
+
+func (s *pickState) Result(from, to int) (*vector.Vec, error) {
+	k := s.typ.Physical()
+	if s.general() {
+		var out *vector.Vec
+		if s.vals != nil {
+			out = vector.NewLike(s.vals, to-from)
+		} else {
+			if k == vector.Invalid {
+				k = vector.Str
+			}
+			out = vector.New(k, to-from)
+		}
+		for g := from; g < to; g++ {
+			if s.has[g] {
+				out.AppendFrom(s.vals, int(s.at[g]))
+			} else {
+				out.AppendNull()
+			}
+		}
+		return out, nil
+	}
+	out := vector.NewFlat(k, to-from)
+	for g := from; g < to; g++ {
+		i := g - from
+		if !s.has[g] {
+			out.SetNull(i)
+			continue
+		}
+		switch k {
+		case vector.I8:
+			out.I8s[i] = int8(s.ints[g])
+		case vector.I32:
+			out.I32s[i] = int32(s.ints[g])
+		case vector.I64:
+			out.I64s[i] = s.ints[g]
+		case vector.F32:
+			out.F32s[i] = float32(s.f64[g])
+		case vector.F64:
+			out.F64s[i] = s.f64[g]
+		case vector.Str:
+			out.SetBytes(i, s.text[g])
+		case vector.I128:
+			out.I128s[i] = vector.Int128{Lo: s.wide[g][0], Hi: int64(s.wide[g][1])}
+		default:
+			out.I256s[i] = s.wide[g]
+		}
+	}
+	return out, nil
+}
+
+// distinctState passes each distinct tuple of a group on once. Tuples are kept,
+// so that states can be merged; the inner state is fed when results are asked.
+type distinctState struct {
+	args   []Expr
+	inner  State
+	seen   map[string]struct{}
+	groups []uint32
+	vals   []*vector.Vec
+	size   int64
+	n      int
+	fed    int
+}
+
+func newDistinctState(args []Expr, inner State) *distinctState {
+	return &distinctState{args: args, inner: inner, seen: map[string]struct{}{}}
+}
+
+func (s *distinctState) Grow(n int) { s.inner.Grow(n); s.n = max(s.n, n) }
+
+func (s *distinctState) Bytes() int64 {
+	n := s.size + s.inner.Bytes() + int64(cap(s.groups)*4)
+	for _, v := range s.vals {
+		n += v.Bytesize()
+	}
+	return n
+}
+
+func (s *distinctState) Update(groups []uint32, args []*vector.Vec, sel []uint16, n int) error {
+	if s.vals == nil {
+		for _, v := range args {
+			s.vals = append(s.vals, vector.NewLike(v.Values(), 16))
+		}
+	}
+	var key []byte
+rows:
+	for k := range n {
+		i, g := rowOf(sel, k), groupOf(groups, k)
+		key = binary.BigEndian.AppendUint32(key[:0], g)
+		for a, v := range args {
+			if v.IsNull(i) {
+				continue rows
+			}
+			key = AppendSortKey(key, s.args[a].Type(), v, i)
+		}
+		if _, ok := s.seen[string(key)]; ok {
+			continue
+		}
+		s.seen[string(key)] = struct{}{}
+		s.size += int64(len(key)) + 48
+		s.groups = append(s.groups, g)
+		for a, v := range args {
+			s.vals[a].AppendFrom(v, i)
+		}
+	}
+	return nil
+}
+
+func (s *distinctState) Merge(other State, to []uint32) error {
+	o := other.(*distinctState)
+	if len(o.groups) == 0 {
+		return nil
+	}
+	groups := o.groups
+	if to != nil {
+		groups = make([]uint32, len(o.groups))
+		for i, g := range o.groups {
+			groups[i] = to[g]
+		}
+	}
+	return s.Update(groups, o.vals, nil, len(groups))
+}
+
+func (s *distinctState) Result(from, to int) (*vector.Vec, error) {
+	if s.fed < len(s.groups) {
+		if s.fed > 0 {
+			return nil, errs.Internalf("add rows to a DISTINCT aggregate: results were already taken")
+		}
+		if err := s.inner.Update(s.groups, s.vals, nil, len(s.groups)); err != nil {
+			return nil, err
+		}
+		s.fed = len(s.groups)
+	}
+	return s.inner.Result(from, to)
+}
+
+// groupConcat is GROUP_CONCAT: its arguments are the texts, then the keys.
+type groupConcat struct {
+	aggregate
+	texts int
+	order []OrderItem
+	sep   string
+}
+
+func newGroupConcat(ctx *Context, s AggregateSpec) (Aggregate, error) {
+	if len(s.Args) == 0 {
+		return nil, errs.Userf(errs.Syntax, "GROUP_CONCAT needs an argument")
+	}
+	a := &groupConcat{texts: len(s.Args), sep: ","}
+	if s.Separator != nil {
+		a.sep = *s.Separator
+	}
+	var ts []Type
+	for _, x := range s.Args {
+		if isNested(x) != nil {
+			return nil, isNested(x)
+		}
+		x = asText(ctx, x)
+		ts = append(ts, x.Type())
+		a.args = append(a.args, x)
+	}
+	t, err := mergeCollations("group_concat", ts...)
+	if err != nil {
+		return nil, err
+	}
+	a.typ = TString(ctx.GroupConcatMaxLen, t.Collation)
+	if t.Collation == "" {
+		a.typ.Collation = ctx.collation()
+	}
+	if t.Collation == "binary" {
+		a.typ.Class = Bytes
+	}
+	a.typ.Coercibility = t.Coercibility
+	for _, o := range s.Order {
+		x := o.Expr
+		if l, ok := x.(*LiteralExpr); ok && l.Val.Type.Class == Int && !l.Val.IsNull() {
+			k := intAt(l.Val.Vec, 0)
+			if k < 1 || k > int64(len(s.Args)) {
+				return nil, errs.Userf(errs.UnknownColumn, "Unknown column '%d' in 'order clause'", k)
+			}
+			x = s.Args[k-1]
+		}
+		a.order = append(a.order, OrderItem{Expr: x, Desc: o.Desc})
+		a.args = append(a.args, x)
+		a.text += map[bool]string{true: " desc", false: " asc"}[o.Desc]
+	}
+	a.name, a.distinct = "GROUP_CONCAT", s.Distinct
+	a.text += " separator " + a.sep
+	a.state = func(ctx *Context) State { return &concatState{a: a, ctx: ctx} }
+	return a, nil
+}
+
+func (a *groupConcat) NewState(ctx *Context) State { return a.state(ctx) }
+
+// concatState keeps the texts of every group until the result is asked, since
+// they may have to be sorted.
+type concatState struct {
+	a     *groupConcat
+	ctx   *Context
+	items [][]concatItem
+	seen  map[string]struct{}
+	size  int64
+}
+
+type concatItem struct {
+	key  string
+	id   string // identity among DISTINCT ones
+	text string
+}
+
+func (s *concatState) Grow(n int)   { s.items = growTo(s.items, n) }
+func (s *concatState) Bytes() int64 { return s.size + int64(cap(s.items))*24 }
+
+func (s *concatState) Update(groups []uint32, args []*vector.Vec, sel []uint16, n int) error {
+	var key []byte
+rows:
+	for k := range n {
+		i, g := rowOf(sel, k), int(groupOf(groups, k))
+		var text strings.Builder
+		for _, v := range args[:s.a.texts] {
+			if v.IsNull(i) {
+				continue rows
+			}
+			text.Write(v.Bytes(i))
+		}
+		it := concatItem{text: text.String()}
+		if s.a.distinct {
+			key = key[:0]
+			for a, v := range args[:s.a.texts] {
+				key = AppendSortKey(key, s.a.args[a].Type(), v, i)
+			}
+			it.id = string(key)
+		}
+		key = key[:0]
+		for o, v := range args[s.a.texts:] {
+			at := len(key)
+			key = AppendSortKey(key, s.a.order[o].Expr.Type(), v, i)
+			if s.a.order[o].Desc {
+				for j := at; j < len(key); j++ {
+					key[j] = ^key[j]
+				}
+			}
+		}
+		it.key = string(key)
+		s.add(g, it)
+	}
+	return nil
+}
+
+func (s *concatState) add(g int, it concatItem) {
+	if s.a.distinct {
+		if s.seen == nil {
+			s.seen = map[string]struct{}{}
+		}
+		k := string(binary.BigEndian.AppendUint32(nil, uint32(g))) + it.id
+		if _, ok := s.seen[k]; ok {
+			return
+		}
+		s.seen[k] = struct{}{}
+		s.size += int64(len(k)) + 48
+	}
+	s.items[g] = append(s.items[g], it)
+	s.size += int64(len(it.key)+len(it.text)+len(it.id)) + 48
+}
+
+func (s *concatState) Merge(other State, to []uint32) error {
+	for g, items := range other.(*concatState).items {
+		h := mapped(to, g)
+		for _, it := range items {
+			s.add(h, it)
+		}
+	}
+	return nil
+}
+
+func (s *concatState) Result(from, to int) (*vector.Vec, error) {
+	out := vector.NewFlat(vector.Str, to-from)
+	limit := s.ctx.GroupConcatMaxLen
+	for g := from; g < to; g++ {
+		items := s.items[g]
+		if len(items) == 0 {
+			out.SetNull(g - from)
+			continue
+		}
+		if len(s.a.order) > 0 {
+			sort.SliceStable(items, func(i, j int) bool { return items[i].key < items[j].key })
+		}
+		var b bytes.Buffer
+		cut := false
+		for i, it := range items {
+			if i > 0 {
+				b.WriteString(s.a.sep)
+			}
+			b.WriteString(it.text)
+			if b.Len() > limit {
+				s.ctx.warn("Warning", errs.GroupConcatCut, "Row %d was cut by GROUP_CONCAT()", i+1)
+				cut = true
+				break
+			}
+		}
+		r := b.Bytes()
+		if cut {
+			r = r[:limit]
+			if s.a.typ.Class != Bytes {
+				r = wholeCharacters(r)
+			}
+		}
+		out.SetBytes(g-from, r)
+	}
+	return out, nil
+}
+
+// wholeCharacters drops a character at the end of s that was cut.
+func wholeCharacters(s []byte) []byte {
+	for i := 1; i <= 4 && i <= len(s); i++ {
+		c := s[len(s)-i]
+		if c&0xC0 == 0x80 {
+			continue
+		}
+		n := 1
+		switch {
+		case c >= 0xF0:
+			n = 4
+		case c >= 0xE0:
+			n = 3
+		case c >= 0xC0:
+			n = 2
+		}
+		if n > i {
+			return s[:len(s)-i]
+		}
+		break
+	}
+	return s
+}
