@@ -1,30 +1,324 @@
 package ingest
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
 
+	"github.com/thermocline/thermocline/catalog"
 	"github.com/thermocline/thermocline/ingest/pipeline"
+	"github.com/thermocline/thermocline/ingest/route"
 	"github.com/thermocline/thermocline/ingest/source"
+	"github.com/thermocline/thermocline/internal/errs"
 )
 
 // Plan is what a pipeline would do: tables, keys, types, buckets, warnings.
 type Plan struct {
 	Definition *pipeline.Definition
+	Source     string // type and address
 	Tables     []PlanTable
 	Warnings   []string
 }
 
 // PlanTable is a lake table and what feeds it.
 type PlanTable struct {
+	ID      catalog.Identifier
 	Sources []*source.Table
+	// Schema is what the table is created with.
+	Schema *catalog.Schema
 }
 
 // MakePlan connects to the source, resolves tables and routes, and changes
 // nothing. Everything that the pipeline would refuse at its start is an error.
 func MakePlan(ctx context.Context, o Options, def *pipeline.Definition) (*Plan, error) {
-	return &Plan{Definition: def}, nil
+	p, err := newRun(o, def)
+	if err != nil {
+		return nil, err
+	}
+	src, err := p.openSource()
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close()
+	if err := src.Check(ctx); err != nil {
+		return nil, err
+	}
+	targets, err := p.resolve(ctx, src, nil)
+	if err != nil {
+		return nil, err
+	}
+	plan := &Plan{Definition: def, Source: src.Address(), Warnings: slices.Clone(def.Warnings)}
+	for _, t := range targets {
+		tables, err := src.Describe(ctx, t.Sources)
+		if err != nil {
+			return nil, err
+		}
+		schema, warnings, err := p.lakeSchema(t.ID, tables)
+		if err != nil {
+			return nil, err
+		}
+		plan.Tables = append(plan.Tables, PlanTable{ID: t.ID, Sources: tables, Schema: schema})
+		plan.Warnings = append(plan.Warnings, warnings...)
+	}
+	return plan, nil
 }
 
-// WriteTo prints the plan for people.
-func (p *Plan) WriteTo(w io.Writer) (int64, error) { return 0, nil }
+// openSource makes the pipeline's source.
+func (p *run) openSource() (source.Source, error) {
+	s := p.def.Source
+	factory := p.o.Sources[s.Type]
+	if factory == nil {
+		switch s.Type {
+		case "postgres", "oracle", "sqlserver", "mongodb", "db2", "oceanbase", "tidb", "kafka":
+			return nil, errs.Unsupportedf(-1, "the source type %s", s.Type)
+		}
+		known := make([]string, 0, len(p.o.Sources))
+		for k := range p.o.Sources {
+			known = append(known, k)
+		}
+		slices.Sort(known)
+		return nil, errs.Userf(errs.InvalidConfig, "line %d: the source type %s is unknown; known are %s", s.Line, s.Type, strings.Join(known, ", "))
+	}
+	return factory(source.Config{Options: s.Options, Pipeline: p.def.Name, Budget: p.budget, Log: p.log})
+}
+
+// resolve finds the captured tables and where they go. kept are tables that the
+// pipeline followed before: they stay captured although the source has dropped
+// or renamed them meanwhile, for the stream says when.
+func (p *run) resolve(ctx context.Context, src source.Source, kept []source.ID) ([]route.Target, error) {
+	all, err := src.Tables(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range kept {
+		if !slices.Contains(all, id) {
+			all = append(all, id)
+		}
+	}
+	captured := all
+	if p.def.Source.Tables != "" {
+		include, err := route.ParseSelectors("tables", p.def.Source.Tables)
+		if err != nil {
+			return nil, err
+		}
+		var exclude route.Selectors
+		if p.def.Source.Exclude != "" {
+			if exclude, err = route.ParseSelectors("tables.exclude", p.def.Source.Exclude); err != nil {
+				return nil, err
+			}
+		}
+		if captured, err = route.Resolve(all, include, exclude); err != nil {
+			return nil, err
+		}
+	}
+	routes, err := route.ParseRoutes(p.def.Routes, p.def.Settings.FirstMatch)
+	if err != nil {
+		return nil, err
+	}
+	targets, err := routes.Resolve(captured)
+	if err != nil {
+		return nil, err
+	}
+	for _, part := range p.def.Sink.Partitions {
+		sel, err := route.ParseSelectors("partition.key", part.Table)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.ContainsFunc(captured, sel.Match) {
+			return nil, errs.Userf(errs.InvalidConfig, "resolve partition.key: the pattern %s matches no captured table", part.Table)
+		}
+	}
+	return targets, nil
+}
+
+// partitionOf returns the partition columns of a source table.
+func (p *run) partitionOf(id source.ID) ([]string, error) {
+	var cols []string
+	for _, part := range p.def.Sink.Partitions {
+		sel, err := route.ParseSelectors("partition.key", part.Table)
+		if err != nil {
+			return nil, err
+		}
+		if sel.Match(id) {
+			if cols != nil && !slices.Equal(cols, part.Columns) {
+				return nil, errs.Userf(errs.InvalidConfig, "resolve partition.key: two entries match %s", id)
+			}
+			cols = part.Columns
+		}
+	}
+	return cols, nil
+}
+
+const gib = 1 << 30
+
+// lakeSchema maps source tables to the lake table that they feed, and sets
+// their Identity.
+func (p *run) lakeSchema(id catalog.Identifier, tables []*source.Table) (*catalog.Schema, []string, error) {
+	var warnings []string
+	refuse := func(t *source.Table, format string, args ...any) error {
+		return errs.Unsupportedf(-1, "the table %s: %s; leave it out with tables.exclude", t.ID, fmt.Sprintf(format, args...))
+	}
+	var schema *catalog.Schema
+	var bytes int64
+	for n, t := range tables {
+		switch {
+		case t.Unsupported != "":
+			return nil, nil, refuse(t, "%s", t.Unsupported)
+		case len(t.PrimaryKey) == 0:
+			return nil, nil, refuse(t, "it has no primary key")
+		}
+		for _, w := range t.Warnings {
+			warnings = append(warnings, t.ID.String()+": "+w)
+		}
+		bytes += max(t.Bytes, 0)
+		parts, err := p.partitionOf(t.ID)
+		if err != nil {
+			return nil, nil, err
+		}
+		s := &catalog.Schema{PartitionKeys: parts, PrimaryKeys: slices.Clone(t.PrimaryKey), Options: map[string]string{}, Comment: t.Comment}
+		for _, c := range parts {
+			i := t.Column(c)
+			switch {
+			case i < 0:
+				return nil, nil, errs.Userf(errs.UnknownColumn, "partition %s: %s has no column %s", id, t.ID, c)
+			case slices.Contains(s.PrimaryKeys, c):
+			case !t.Columns[i].Type.NotNull:
+				return nil, nil, errs.Userf(errs.InvalidTable, "partition %s by %s: the column may be NULL in %s; a partition column belongs to the key and must be NOT NULL", id, c, t.ID)
+			default:
+				s.PrimaryKeys = append(s.PrimaryKeys, c)
+			}
+		}
+		if len(s.TrimmedPrimaryKeys()) == 0 {
+			return nil, nil, errs.Userf(errs.InvalidTable, "partition %s by %s: the partition columns are the whole key of %s; leave a key column out", id, strings.Join(parts, ", "), t.ID)
+		}
+		t.Identity = t.Identity[:0]
+		for i, c := range t.Columns {
+			f := catalog.Field{ID: i, Name: c.Name, Type: c.Type, Comment: c.Comment}
+			if slices.Contains(s.PrimaryKeys, c.Name) {
+				f.Type = f.Type.Required()
+				t.Identity = append(t.Identity, i)
+			}
+			s.Fields = append(s.Fields, f)
+			if c.Declared != "" {
+				s.Options[catalog.MySQLTypeOption(i)] = c.Declared
+			}
+		}
+		s.HighestFieldID = len(s.Fields) - 1
+		if n == 0 {
+			schema = s
+			continue
+		}
+		if d := schemaDifference(schema, s); d != "" {
+			return nil, nil, errs.Unsupportedf(-1, "merging tables of different shape into %s: %s and %s differ in %s", id, tables[0].ID, t.ID, d)
+		}
+	}
+	if len(tables) > 1 {
+		warnings = append(warnings, fmt.Sprintf("%s is fed by %d tables: rows with the same key (%s) overwrite each other", id, len(tables), strings.Join(schema.PrimaryKeys, ", ")))
+	}
+	for k, v := range p.def.Sink.Table {
+		schema.Options[k] = v
+	}
+	for _, t := range tables {
+		t.BeforeImages = schema.Options["changelog-producer"] == "input"
+	}
+	if _, ok := schema.Options["bucket"]; !ok {
+		buckets := min(max(bytes/gib, 1), 16)
+		if len(schema.PartitionKeys) > 0 {
+			buckets = 1
+		}
+		schema.Options["bucket"] = fmt.Sprint(buckets)
+	}
+	return schema, warnings, nil
+}
+
+// schemaDifference names the first difference of two schemas, "" when rows of
+// both have the same shape.
+func schemaDifference(a, b *catalog.Schema) string {
+	if len(a.Fields) != len(b.Fields) {
+		return "their number of columns"
+	}
+	for i, f := range a.Fields {
+		g := b.Fields[i]
+		if f.Name != g.Name || !f.Type.Equal(g.Type) || a.Options[catalog.MySQLTypeOption(i)] != b.Options[catalog.MySQLTypeOption(i)] {
+			return fmt.Sprintf("column %d (%s %s, %s %s)", i+1, f.Name, f.Type, g.Name, g.Type)
+		}
+	}
+	if !slices.Equal(a.PrimaryKeys, b.PrimaryKeys) {
+		return "their primary key"
+	}
+	if !slices.Equal(a.PartitionKeys, b.PartitionKeys) {
+		return "their partition columns"
+	}
+	return ""
+}
+
+// WriteTo prints the plan for people. It shows no secrets.
+func (p *Plan) WriteTo(w io.Writer) (int64, error) {
+	var b bytes.Buffer
+	d := p.Definition
+	name := d.Name
+	if name == "" {
+		name = "(without a name)"
+	}
+	fmt.Fprintf(&b, "pipeline  %s\nsource    %s (startup: %s)\nsink      %s", name, p.Source, d.Source.Startup, d.Sink.Type)
+	if wh := d.Sink.Catalog["warehouse"]; wh != "" {
+		fmt.Fprintf(&b, " in %s", wh)
+	}
+	fmt.Fprintf(&b, "\ncommits   every %s\ntables    %d\n", d.Settings.CommitInterval, len(p.Tables))
+	for _, t := range p.Tables {
+		names := make([]string, len(t.Sources))
+		for i, s := range t.Sources {
+			names[i] = s.ID.String()
+		}
+		fmt.Fprintf(&b, "\n%s  <-  %s\n", t.ID, strings.Join(names, ", "))
+		fmt.Fprintf(&b, "  key      %s\n", strings.Join(t.Schema.PrimaryKeys, ", "))
+		if len(t.Schema.PartitionKeys) > 0 {
+			fmt.Fprintf(&b, "  partition by %s\n", strings.Join(t.Schema.PartitionKeys, ", "))
+		}
+		fmt.Fprintf(&b, "  buckets  %s\n", t.Schema.Options["bucket"])
+		for _, k := range sortedOptions(t.Schema.Options) {
+			fmt.Fprintf(&b, "  option   %s = %s\n", k, redact(k, t.Schema.Options[k]))
+		}
+		tw := tabwriter.NewWriter(&b, 2, 8, 2, ' ', 0)
+		for i, f := range t.Schema.Fields {
+			fmt.Fprintf(tw, "  %s\t%s\t%s\n", f.Name, f.Type, t.Sources[0].Columns[i].Declared)
+		}
+		if err := tw.Flush(); err != nil {
+			return 0, err
+		}
+	}
+	if len(p.Warnings) > 0 {
+		fmt.Fprintf(&b, "\nwarnings\n")
+		for _, x := range p.Warnings {
+			fmt.Fprintf(&b, "  %s\n", x)
+		}
+	}
+	return b.WriteTo(w)
+}
+
+// sortedOptions are the options that the columns' lines do not show already.
+func sortedOptions(o map[string]string) []string {
+	var out []string
+	for k := range o {
+		if k != "bucket" && !strings.HasPrefix(k, "mysql.type.") {
+			out = append(out, k)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// redact hides the values of keys that hold secrets.
+func redact(key, value string) string {
+	k := strings.ToLower(key)
+	for _, s := range []string{"password", "secret", "token", "access-key", "accesskey", "credential", "private-key"} {
+		if strings.Contains(k, s) {
+			return "***"
+		}
+	}
+	return value
+}

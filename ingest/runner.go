@@ -121,6 +121,7 @@ func (r *Runner) start(ctx context.Context, def *pipeline.Definition, keep bool)
 	if err != nil {
 		return err
 	}
+	p.patient = true
 	if keep {
 		if err := r.keep(ctx, def, false); err != nil {
 			return err

@@ -87,6 +87,7 @@ type Route struct {
 type Settings struct {
 	Parallelism    int
 	CommitInterval time.Duration
+	CommitBytes    int64  // commit.max-bytes: commit earlier when so much was read; 0 is none
 	SchemaChange   string // upper case: LENIENT, EVOLVE, …
 	FirstMatch     bool   // route-mode
 }

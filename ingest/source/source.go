@@ -87,6 +87,8 @@ type Position interface {
 	Includes(t Txn) bool
 	// Covers reports whether every transaction of o belongs to it.
 	Covers(o Position) bool
+	// Meet returns what belongs to both.
+	Meet(o Position) Position
 	// String is the canonical JSON form, which ParsePosition reads.
 	String() string
 }
@@ -178,6 +180,9 @@ type Rows interface {
 	// rows or about bytes bytes more, or the rows end: then it returns io.EOF.
 	// It sets b.Len, and b.Kinds where a row is not an insert.
 	AppendTo(b *vector.Batch, max int, bytes int64) error
+	// Rewind starts again at the first row, where the rows are held in memory
+	// (those of a stream).
+	Rewind()
 	// Invalid counts values so far that the lake's type cannot hold and that
 	// became NULL (zero dates).
 	Invalid() int64

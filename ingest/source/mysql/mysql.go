@@ -146,7 +146,7 @@ func (s *Source) fault(doing string, err error) error {
 	if err == nil {
 		return nil
 	}
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	if errors.Is(err, context.Canceled) {
 		return err
 	}
 	if oe := (*errs.Error)(nil); errors.As(err, &oe) {

@@ -150,6 +150,62 @@ func (p position) Covers(x source.Position) bool {
 	return compareFiles(o.file, o.pos, p.file, p.pos) <= 0
 }
 
+// Meet implements source.Position.
+func (p position) Meet(x source.Position) source.Position {
+	o, ok := x.(position)
+	switch {
+	case !ok || p.Covers(o):
+		return x
+	case o.Covers(p):
+		return p
+	}
+	// Neither is a part of the other: the log was read in two orders. The place
+	// in the files is unknown then.
+	out := position{flavor: p.flavor}
+	switch p.flavor {
+	case mariadbGTID:
+		out.maria = mariaSet{}
+		for d, a := range p.maria {
+			if b, ok := o.maria[d]; ok {
+				if b.seq < a.seq {
+					a = b
+				}
+				out.maria[d] = a
+			}
+		}
+	case mysqlGTID:
+		set := gomysql.NewMysqlGTIDSet()
+		for sid, tags := range *p.mysql {
+			for tag, in := range tags {
+				if both := meetIntervals(in, (*o.mysql)[sid][tag]); len(both) > 0 {
+					if set[sid] == nil {
+						set[sid] = map[gomysql.Tag]gomysql.IntervalSlice{}
+					}
+					set[sid][tag] = both
+				}
+			}
+		}
+		out.mysql = &set
+	}
+	return out
+}
+
+// meetIntervals intersects sorted lists of half-open intervals.
+func meetIntervals(a, b gomysql.IntervalSlice) (out gomysql.IntervalSlice) {
+	for i, j := 0, 0; i < len(a) && j < len(b); {
+		lo, hi := max(a[i].Start, b[j].Start), min(a[i].Stop, b[j].Stop)
+		if lo < hi {
+			out = append(out, gomysql.Interval{Start: lo, Stop: hi})
+		}
+		if a[i].Stop < b[j].Stop {
+			i++
+		} else {
+			j++
+		}
+	}
+	return out
+}
+
 // compareFiles orders two places in the log. Files compare by the number at
 // their end, not as text: binlog.1000000 comes after binlog.999999.
 func compareFiles(af string, ap uint64, bf string, bp uint64) int {

@@ -247,6 +247,9 @@ func (r *logRows) damaged(err error) error {
 	return errs.New(errs.User, errs.TableStopped, "follow %s: %w", r.table.ID, err)
 }
 
+// Rewind implements source.Rows.
+func (r *logRows) Rewind() { r.at, r.invalid = 0, 0 }
+
 // Invalid implements source.Rows.
 func (r *logRows) Invalid() int64 { return r.invalid }
 

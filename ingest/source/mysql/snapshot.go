@@ -313,6 +313,9 @@ func (r *textRows) stopped(err error) error {
 	return errs.New(errs.User, errs.TableStopped, "copy %s of %s: %w", r.id, r.s.Address(), err)
 }
 
+// Rewind implements source.Rows; a snapshot's rows are read once.
+func (r *textRows) Rewind() {}
+
 // Invalid implements source.Rows.
 func (r *textRows) Invalid() int64 { return r.invalid }
 

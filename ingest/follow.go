@@ -1,0 +1,372 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/thermocline/thermocline/ingest/sink"
+	"github.com/thermocline/thermocline/ingest/source"
+	"github.com/thermocline/thermocline/internal/errs"
+)
+
+// errAgain means that the stream was left because a table stopped: it is opened
+// again for the others.
+var errAgain = errors.New("open the stream again")
+
+// follow follows the source from the earliest position of the tables. It ends
+// when ctx does, or with an error.
+func (a *attempt) follow(ctx context.Context) error {
+	for {
+		f, err := a.newFollower()
+		if err != nil {
+			return err
+		}
+		a.p.set(func(s *Status) { s.State, s.Error = Streaming, "" })
+		err = f.open(ctx)
+		if err == nil {
+			err = f.loop(ctx)
+			err = errors.Join(err, f.stream.Close())
+		}
+		a.showTables()
+		if errors.Is(err, errAgain) {
+			continue
+		}
+		return err
+	}
+}
+
+// follower is one stream and the tables that it feeds.
+type follower struct {
+	a      *attempt
+	from   source.Position
+	tables []*source.Table
+	sinks  [][]*sink.Table // by position in tables
+	stream source.Stream
+
+	inTxn      bool      // rows of an unfinished transaction were appended
+	catchingUp bool      // some table still skips transactions
+	dirtyAt    time.Time // first uncommitted change
+	lastCommit time.Time
+	lastTime   time.Time // source time of the last transaction
+}
+
+// newFollower takes the tables that are followed and where the earliest is.
+func (a *attempt) newFollower() (*follower, error) {
+	f := &follower{a: a}
+	at := map[source.ID]int{}
+	least := map[source.ID]source.Position{}
+	for _, t := range a.set.Tables {
+		if t.Stopped != "" || t.Start == nil {
+			continue
+		}
+		if f.from == nil {
+			f.from = t.Start
+		}
+		f.from = f.from.Meet(t.Start)
+		for _, d := range t.Definitions {
+			i, ok := at[d.ID]
+			if !ok {
+				i = len(f.tables)
+				at[d.ID] = i
+				c := *d
+				f.tables, f.sinks = append(f.tables, &c), append(f.sinks, nil)
+				least[d.ID] = t.Start
+			} else {
+				// Rows are decoded as the earliest table needs it, and split
+				// where any table's identity changes.
+				ids, before := f.tables[i].Identity, f.tables[i].BeforeImages || d.BeforeImages
+				if least[d.ID].Covers(t.Start) {
+					c := *d
+					f.tables[i], least[d.ID] = &c, t.Start
+				}
+				ids = append(slices.Clone(ids), d.Identity...)
+				slices.Sort(ids)
+				f.tables[i].Identity, f.tables[i].BeforeImages = slices.Compact(ids), before
+			}
+			f.sinks[i] = append(f.sinks[i], t)
+		}
+	}
+	if f.from == nil {
+		return nil, a.stopReasons()
+	}
+	for _, t := range a.set.Tables {
+		t.CaughtUp = t.Start != nil && f.from.Covers(t.Start)
+		f.catchingUp = f.catchingUp || t.Start != nil && t.Stopped == "" && !t.CaughtUp
+	}
+	return f, nil
+}
+
+func (f *follower) open(ctx context.Context) (err error) {
+	f.stream, err = f.a.src.Stream(ctx, f.from, f.tables)
+	return err
+}
+
+// idleTick is how often the loop looks around without changes.
+const idleTick = time.Second
+
+// linger is how long the first change after a pause waits for company.
+func (f *follower) linger() time.Duration {
+	return min(20*time.Millisecond, f.a.p.def.Settings.CommitInterval/4)
+}
+
+// due is when the waiting changes are to be committed: soon after the first,
+// but not more often than the interval.
+func (f *follower) due() time.Time {
+	d := f.dirtyAt.Add(f.linger())
+	if x := f.lastCommit.Add(f.a.p.def.Settings.CommitInterval); x.After(d) {
+		d = x
+	}
+	return d
+}
+
+// loop reads the stream and commits rounds, until ctx ends (nil) or something
+// breaks. Rows that are not committed when it returns are thrown away.
+func (f *follower) loop(ctx context.Context) (err error) {
+	a := f.a
+	w := waiter{parent: ctx}
+	defer w.close()
+	for {
+		wake := time.Now().Add(idleTick)
+		if !f.inTxn && !f.dirtyAt.IsZero() {
+			wake = f.due()
+		}
+		ev, err := f.stream.Next(w.until(wake))
+		switch {
+		case err == nil:
+			if err := f.take(ctx, ev); err != nil {
+				return f.discard(err)
+			}
+		case ctx.Err() != nil:
+			return f.drain()
+		case w.over():
+			if err := f.tick(); err != nil {
+				return f.discard(err)
+			}
+		default:
+			// The stream broke. What is complete is kept.
+			if !f.inTxn && a.set.Changed() {
+				if e := f.commit(); e != nil {
+					return f.discard(e)
+				}
+			}
+			return f.discard(err)
+		}
+	}
+}
+
+// waiter gives a context with a deadline that moves: one serves until it has
+// passed, or an earlier one is wanted.
+type waiter struct {
+	parent context.Context
+	ctx    context.Context
+	cancel context.CancelFunc
+	at     time.Time
+}
+
+func (w *waiter) until(at time.Time) context.Context {
+	if w.ctx == nil || at.Before(w.at) || w.ctx.Err() != nil {
+		w.close()
+		w.at = at
+		w.ctx, w.cancel = context.WithDeadline(w.parent, at)
+	}
+	return w.ctx
+}
+
+func (w *waiter) over() bool { return w.ctx != nil && w.ctx.Err() != nil }
+
+func (w *waiter) close() {
+	if w.cancel != nil {
+		w.cancel()
+	}
+}
+
+// tick looks whether a commit is due, and keeps the low-water position going.
+func (f *follower) tick() error {
+	if f.inTxn {
+		return nil
+	}
+	if !f.dirtyAt.IsZero() {
+		if time.Now().Before(f.due()) {
+			return nil
+		}
+		return f.commit()
+	}
+	f.a.set.Advance(f.stream.Position())
+	return f.a.set.SaveStateSoon(f.a.work)
+}
+
+// discard throws away what is not committed and returns err.
+func (f *follower) discard(err error) error {
+	a := f.a
+	if f.inTxn || a.set.Changed() {
+		a.p.set(func(s *Status) { s.Discarded++ })
+	}
+	f.inTxn, f.dirtyAt = false, time.Time{}
+	if e := a.set.Discard(a.work); e != nil && a.work.Err() == nil {
+		a.p.log.Warn("files of rows that are not committed stay behind", "error", e)
+	}
+	return err
+}
+
+// drain commits what was read when the pipeline is asked to end; a transaction
+// that has begun is read to its end if that comes soon.
+func (f *follower) drain() error {
+	ctx, cancel := context.WithTimeout(f.a.work, drainTime/4)
+	defer cancel()
+	for f.inTxn {
+		ev, err := f.stream.Next(ctx)
+		if err == nil {
+			err = f.take(ctx, ev)
+		}
+		if err != nil {
+			f.discard(nil)
+			return nil // it is read again at the next start
+		}
+	}
+	if f.a.set.Changed() {
+		if err := f.commit(); err != nil {
+			return f.discard(err)
+		}
+	}
+	f.a.set.Advance(f.stream.Position())
+	return nil
+}
+
+// take handles one event.
+func (f *follower) take(ctx context.Context, ev *source.Event) error {
+	a := f.a
+	switch ev.Kind {
+	case source.RowsEvent:
+		return f.rows(ctx, ev)
+	case source.CommitEvent:
+		f.inTxn = false
+		f.lastTime = ev.Time
+		a.p.set(func(s *Status) { s.Transactions++ })
+		if f.catchingUp {
+			f.catchUp()
+		}
+		if !a.set.Changed() {
+			return nil
+		}
+		now := time.Now()
+		if f.dirtyAt.IsZero() {
+			f.dirtyAt = now
+		}
+		if most := a.p.def.Settings.CommitBytes; now.Before(f.due()) && (most == 0 || a.set.Waiting() < most) {
+			return nil
+		}
+		return f.commit()
+	case source.StopEvent:
+		return f.stop(ev)
+	case source.NoticeEvent:
+		a.p.log.Info(ev.Reason)
+	}
+	return nil
+}
+
+// rows appends the rows of an event to the tables that do not have them.
+func (f *follower) rows(ctx context.Context, ev *source.Event) error {
+	a := f.a
+	def := f.tables[ev.Table]
+	var wanted []*sink.Table
+	for _, t := range f.sinks[ev.Table] {
+		if t.Stopped == "" && (t.CaughtUp || !t.Start.Includes(ev.Txn)) {
+			wanted = append(wanted, t)
+		}
+	}
+	for i, t := range wanted {
+		rows := ev.Rows
+		if i > 0 {
+			rows.Rewind()
+		}
+		f.inTxn = true
+		for done := false; !done; {
+			var n int64
+			var err error
+			n, done, err = t.Append(a.work, def, rows, false)
+			a.p.set(func(s *Status) { s.RowsRead += n })
+			if errs.Is(err, errs.TableStopped) {
+				return f.stopTables(f.sinks[ev.Table], ev, err.Error())
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if i == 0 {
+			a.countInvalid(rows, def)
+		}
+	}
+	return nil
+}
+
+// catchUp notices tables that have reached their own position.
+func (f *follower) catchUp() {
+	pos := f.stream.Position()
+	f.catchingUp = false
+	for _, t := range f.a.set.Tables {
+		if t.Start == nil || t.Stopped != "" || t.CaughtUp {
+			continue
+		}
+		t.CaughtUp = pos.Covers(t.Start)
+		f.catchingUp = f.catchingUp || !t.CaughtUp
+	}
+}
+
+// commit ends a round.
+func (f *follower) commit() error {
+	a := f.a
+	rows, err := a.set.Commit(a.work, f.stream.Position(), f.lastTime)
+	if err != nil {
+		a.doubt = true
+		return err
+	}
+	f.lastCommit, f.dirtyAt = time.Now(), time.Time{}
+	a.progress = true
+	lag := time.Duration(-1)
+	if !f.lastTime.IsZero() {
+		lag = max(f.lastCommit.Sub(f.lastTime), 0)
+	}
+	a.p.set(func(s *Status) {
+		s.RowsCommitted += rows
+		s.Rounds++
+		s.Lag = lag
+	})
+	a.showTables()
+	return a.set.SaveStateSoon(a.work)
+}
+
+// stop stops the tables that a source table feeds, keeping what came before.
+func (f *follower) stop(ev *source.Event) error {
+	if !f.inTxn && f.a.set.Changed() {
+		if err := f.commit(); err != nil {
+			return err
+		}
+	}
+	if !f.inTxn {
+		f.a.set.Advance(f.stream.Position())
+	}
+	return f.stopTables(f.sinks[ev.Table], ev, ev.Reason)
+}
+
+// stopTables marks tables as stopped before the event's transaction, unless
+// they already have it. Rows of an unfinished transaction are thrown away and
+// read again for the others.
+func (f *follower) stopTables(tables []*sink.Table, ev *source.Event, reason string) error {
+	a := f.a
+	if f.inTxn {
+		f.discard(nil)
+	}
+	for _, t := range tables {
+		if t.Stopped != "" || !t.CaughtUp && t.Start.Includes(ev.Txn) {
+			continue
+		}
+		what := "drop the lake table to copy it again at the next start"
+		a.p.log.Error("a table is not followed any more", "table", t.ID.String(), "source", f.tables[ev.Table].ID.String(), "reason", reason)
+		if err := a.set.Stop(a.work, t, reason+"; "+what); err != nil {
+			return err
+		}
+	}
+	return errAgain
+}

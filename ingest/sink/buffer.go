@@ -1,0 +1,155 @@
+package sink
+
+import (
+	"context"
+	"errors"
+
+	"github.com/thermocline/thermocline/connector"
+	"github.com/thermocline/thermocline/ingest/source"
+	"github.com/thermocline/thermocline/internal/errs"
+	"github.com/thermocline/thermocline/internal/memory"
+	"github.com/thermocline/thermocline/internal/vector"
+)
+
+// bufferBytes is how much a table collects before the rows go to its writer.
+const bufferBytes = 1 << 20
+
+// buffer collects rows between the source and a table's writer.
+type buffer struct {
+	batch    *vector.Batch
+	reserved int64
+}
+
+// drop empties the buffer.
+func (b *buffer) drop(budget *memory.Budget) {
+	b.batch = nil
+	budget.Release(b.reserved)
+	b.reserved = 0
+}
+
+// Append decodes rows of a source table into the lake table, until they end or
+// a buffer is full, and returns how many there were. After an error the round
+// must be discarded. copying keeps the writer from compacting.
+func (t *Table) Append(ctx context.Context, def *source.Table, rows source.Rows, copying bool) (n int64, done bool, _ error) {
+	budget := t.set.o.Budget
+	for {
+		if t.buffer.batch == nil {
+			t.buffer.batch = def.NewBatch(64)
+		}
+		b := t.buffer.batch
+		before := b.Len
+		end := rows.AppendTo(b, vector.BatchRows, bufferBytes)
+		if end != nil && !errors.Is(end, source.EOF) {
+			return n, false, end
+		}
+		got := int64(b.Len - before)
+		n += got
+		t.rows += got
+		t.changed = t.changed || got > 0
+		full := b.Len >= vector.BatchRows || dataBytes(b) >= bufferBytes
+		if size := b.Bytesize(); size > t.buffer.reserved {
+			if err := budget.Reserve(size - t.buffer.reserved); err != nil {
+				full = true // make room by writing first
+			} else {
+				t.buffer.reserved = size
+			}
+		}
+		if full {
+			if err := t.drain(ctx, copying); err != nil {
+				return n, false, err
+			}
+		}
+		if end != nil || full {
+			return n, end != nil, nil
+		}
+	}
+}
+
+// dataBytes estimates the bytes of the rows of a batch, without the room that
+// its vectors keep free.
+func dataBytes(b *vector.Batch) int64 {
+	var width, text int64
+	for _, c := range b.Cols {
+		switch c.Kind {
+		case vector.I8:
+			width++
+		case vector.I32, vector.F32:
+			width += 4
+		case vector.I64, vector.F64:
+			width += 8
+		default:
+			width += 16
+		}
+		for _, buf := range c.Bufs {
+			text += int64(len(buf))
+		}
+	}
+	return width*int64(b.Len) + text
+}
+
+// drain hands the buffered rows to the writer.
+func (t *Table) drain(ctx context.Context, copying bool) error {
+	b := t.buffer.batch
+	if b == nil || b.Len == 0 {
+		return nil
+	}
+	if t.write == nil {
+		w, err := t.table.NewWrite(ctx, connector.WriteOptions{CommitUser: t.set.o.User, Budget: t.set.o.Budget, NoCompaction: copying})
+		if err != nil {
+			return err
+		}
+		t.write = w
+	}
+	err := t.write.Write(ctx, b)
+	if errs.Is(err, errs.MemoryLimit) {
+		// Memory is short: finish the files of every writer, uncommitted, and
+		// try once more.
+		if err = t.set.relieve(ctx); err == nil {
+			err = t.write.Write(ctx, b)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	t.bytes += dataBytes(b)
+	b.Reset()
+	if size := b.Bytesize(); size < t.buffer.reserved {
+		t.set.o.Budget.Release(t.buffer.reserved - size)
+		t.buffer.reserved = size
+	}
+	return nil
+}
+
+// relieve turns all buffered rows of all writers into files.
+func (s *Set) relieve(ctx context.Context) error {
+	for _, t := range s.Tables {
+		if t.write == nil {
+			continue
+		}
+		m, err := t.write.PrepareCommit(ctx)
+		if err != nil {
+			return err
+		}
+		t.pending = append(t.pending, m...)
+	}
+	return nil
+}
+
+// flush finishes the files of everything appended.
+func (t *Table) flush(ctx context.Context) error {
+	if err := t.drain(ctx, !t.copied()); err != nil {
+		return err
+	}
+	t.buffer.drop(t.set.o.Budget) // an idle table keeps nothing
+	if t.write == nil {
+		return nil
+	}
+	m, err := t.write.PrepareCommit(ctx)
+	if err != nil {
+		return err
+	}
+	t.pending = append(t.pending, m...)
+	return nil
+}
+
+func (t *Table) copied() bool { return t.Start != nil }

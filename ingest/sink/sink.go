@@ -1,0 +1,598 @@
+// Package sink writes the tables of a pipeline: it collects rows, and commits
+// them in rounds, each table's rows together with the source position that they
+// stand for, in the properties of the snapshot that holds them.
+//
+// A round ends at one source position for all tables. Its order is: the data
+// commits of all tables, then the pipeline's state. A table's position after a
+// start is the later one of its newest own snapshot's and the state's low-water
+// position; transactions at or before it are skipped for that table. So a crash
+// at any instant neither loses a row nor applies one twice.
+//
+// The first copy of a table is one commit: readers see nothing of it before it
+// is complete, and a copy that was interrupted leaves nothing behind.
+//
+// Start reading at Set.
+package sink
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/thermocline/thermocline/catalog"
+	"github.com/thermocline/thermocline/connector"
+	"github.com/thermocline/thermocline/connector/fileio"
+	"github.com/thermocline/thermocline/ingest/source"
+	"github.com/thermocline/thermocline/internal/errs"
+	"github.com/thermocline/thermocline/internal/memory"
+)
+
+// The properties of a snapshot that a pipeline made.
+const (
+	PropPipeline   = "cdc.pipeline"
+	PropEpoch      = "cdc.epoch"
+	PropSeq        = "cdc.seq"
+	PropSource     = "cdc.source"
+	PropPosition   = "cdc.position"
+	PropPhase      = "cdc.phase"     // snapshot: the first copy; stream
+	PropSchema     = "cdc.schema"    // fingerprint of the source definitions
+	PropCommitTime = "cdc.commit-ts" // source time of the last transaction, milliseconds
+)
+
+// Options are what a Set works with.
+type Options struct {
+	Catalog  catalog.Writable
+	Files    fileio.FileIO // nil keeps no state
+	Dir      string        // StateDir
+	Pipeline string
+	User     string // commit user
+	Identity string // of the source
+	Parse    func(string) (source.Position, error)
+	Budget   *memory.Budget
+	Log      *slog.Logger
+	State    *State // what ReadState returned
+}
+
+// Set is the lake tables of one pipeline. It belongs to one goroutine.
+type Set struct {
+	o      Options
+	state  *State
+	Tables []*Table
+	dirty  bool // the state file is behind
+	saved  time.Time
+}
+
+// Table is one lake table of the pipeline.
+type Table struct {
+	ID catalog.Identifier
+	// Sources are the tables that feed it, with the definitions that its rows
+	// are decoded by; nil definitions before the first copy.
+	Sources     []source.ID
+	Definitions []*source.Table
+	// Start is what the table has: transactions that belong to it are skipped.
+	// nil before the first copy.
+	Start source.Position
+	// CaughtUp says that the stream is past Start, so that nothing is skipped.
+	CaughtUp bool
+	// Stopped is why the table is not followed any more, "" while it is.
+	Stopped string
+
+	Rows     int64 // committed since the start
+	Snapshot int64 // newest own
+
+	set     *Set
+	table   connector.Writable
+	commit  connector.TableCommit
+	print   string // fingerprint of Definitions
+	write   connector.TableWrite
+	buffer  buffer
+	pending []connector.CommitMessage
+	changed bool // rows since the last commit
+	rows    int64
+	bytes   int64 // handed to the writer since the last commit
+	seq     int64
+}
+
+// NeedsCopy reports whether the table waits for its first copy.
+func (t *Table) NeedsCopy() bool { return t.Start == nil && t.Stopped == "" }
+
+// Spec names a lake table and what feeds it.
+type Spec struct {
+	ID      catalog.Identifier
+	Sources []source.ID
+}
+
+// Open finds out where each table stands, verifies that nobody else changed
+// what the positions rely on, and raises the epoch. It creates no table.
+func Open(ctx context.Context, o Options, specs []Spec) (*Set, error) {
+	s := &Set{o: o, state: o.State}
+	if s.state == nil {
+		s.state = &State{Pipeline: o.Pipeline, Source: o.Identity, Tables: map[string]*TableState{}, n: -1}
+	}
+	if s.state.Source != o.Identity {
+		return nil, errs.Userf(errs.SourceGone, "start pipeline %s: its positions are of the server %q, but the source is now %q; point it back, or drop its tables and %s to copy from the new one",
+			o.Pipeline, s.state.Source, o.Identity, o.Dir)
+	}
+	var low source.Position
+	if s.state.Position != "" {
+		var err error
+		if low, err = o.Parse(s.state.Position); err != nil {
+			return nil, err
+		}
+	}
+	newest := s.state.Epoch
+	orderly := o.State == nil || o.State.Closed
+	var fence []*Table
+	for _, spec := range specs {
+		t := &Table{ID: spec.ID, Sources: spec.Sources, set: s}
+		own, err := s.resume(ctx, t, low)
+		if err != nil {
+			return nil, err
+		}
+		if own != nil {
+			newest = max(newest, epochOf(own))
+			s.state.Seq = max(s.state.Seq, own.Identifier)
+			if !orderly && t.Stopped == "" {
+				fence = append(fence, t)
+			}
+		}
+		s.Tables = append(s.Tables, t)
+	}
+	s.state.Epoch, s.state.Closed, s.state.Source = newest+1, false, o.Identity
+	if err := s.SaveState(ctx); err != nil {
+		return nil, err
+	}
+	// Who ran the pipeline before did not say that it ended: it may be alive. An
+	// empty commit of the new epoch in each table makes its late ones fail.
+	s.state.Seq++
+	for _, t := range fence {
+		if err := t.commitRows(ctx, nil, t.Start, "stream", time.Time{}, true); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+func epochOf(info *connector.SnapshotInfo) int64 {
+	n, err := strconv.ParseInt(info.Properties[PropEpoch], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// resume opens an existing lake table and decides where it stands.
+func (s *Set) resume(ctx context.Context, t *Table, low source.Position) (*connector.SnapshotInfo, error) {
+	st := s.state.Tables[t.ID.String()]
+	tb, err := s.o.Catalog.Table(ctx, t.ID)
+	if errs.Is(err, errs.UnknownTable) || errs.Is(err, errs.UnknownDatabase) {
+		if st != nil {
+			s.o.Log.Info("the lake table is gone and is copied again", "pipeline", s.o.Pipeline, "table", t.ID.String())
+			delete(s.state.Tables, t.ID.String())
+		}
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := t.open(ctx, tb); err != nil {
+		return nil, err
+	}
+	own, err := t.commit.LatestOwn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	version := int64(0)
+	if r, ok := tb.(connector.Readable); ok {
+		sn, err := r.Snapshot(ctx, catalog.Ref{})
+		if err != nil {
+			return nil, err
+		}
+		version = sn.Version()
+	}
+	start := func(format string, args ...any) error {
+		return errs.Userf(errs.InvalidTable, "start pipeline %s: the lake table %s "+format, append([]any{s.o.Pipeline, t.ID}, args...)...)
+	}
+	switch {
+	case own == nil && version == 0: // empty: a copy that did not end, or made by the user
+		delete(s.state.Tables, t.ID.String())
+		return nil, nil
+	case own == nil && st == nil:
+		return nil, start("has rows that this pipeline did not write; drop the table, or route to another one")
+	case st != nil && st.UUID != tb.UUID():
+		return nil, start("was created anew since the pipeline wrote it; drop the table to copy it again")
+	}
+	if st == nil {
+		st = &TableState{UUID: tb.UUID(), Copied: true}
+		s.state.Tables[t.ID.String()] = st
+	}
+	if own != nil && own.Properties[PropSource] != s.o.Identity {
+		return nil, errs.Userf(errs.SourceGone, "start pipeline %s: the positions of the lake table %s are of the server %q, but the source is now %q; drop the table to copy it again",
+			s.o.Pipeline, t.ID, own.Properties[PropSource], s.o.Identity)
+	}
+	if own != nil && s.o.State != nil && epochOf(own) > s.o.State.Epoch {
+		return nil, errs.New(errs.Conflict, errs.Fenced, "start pipeline %s: the lake table %s was committed by a later start (epoch %d) than the state in %s knows (%d): another process runs the pipeline, or the state was restored from a copy",
+			s.o.Pipeline, t.ID, epochOf(own), s.o.Dir, s.o.State.Epoch)
+	}
+	t.Definitions, t.Stopped, t.Snapshot, t.seq = st.Sources, st.Stopped, st.Snapshot, st.Seq
+	if own != nil {
+		t.print = own.Properties[PropSchema]
+	} else {
+		t.print = Fingerprint(st.Sources)
+	}
+	if own != nil && (own.ID < st.Snapshot || own.Identifier < st.Seq) || own == nil && version < st.Snapshot {
+		t.Stopped = "its newest snapshot of this pipeline is older than the one that the pipeline's state knows: it was rolled back; drop the table to copy it again"
+	}
+	if t.Definitions != nil && t.Stopped == "" {
+		if err := t.checkSchema(); err != nil {
+			return nil, err
+		}
+	}
+	if t.Stopped != "" {
+		if st.Position != "" {
+			if t.Start, err = s.o.Parse(st.Position); err != nil {
+				return nil, err
+			}
+		}
+		st.Stopped = t.Stopped
+		return own, nil
+	}
+	if own == nil {
+		if low == nil || !st.Copied {
+			return nil, start("has no snapshot of this pipeline any more, and the state no position; drop the table to copy it again")
+		}
+		s.o.Log.Warn("the lake table's own snapshots have expired; using the pipeline's position", "pipeline", s.o.Pipeline, "table", t.ID.String())
+		t.Start = low
+		return nil, nil
+	}
+	t.Snapshot, t.seq = own.ID, own.Identifier
+	if t.Start, err = s.o.Parse(own.Properties[PropPosition]); err != nil {
+		return nil, err
+	}
+	if low != nil && st.Copied && low.Covers(t.Start) {
+		t.Start = low
+	}
+	st.Copied = true
+	return own, nil
+}
+
+// open keeps the opened table and its committer.
+func (t *Table) open(ctx context.Context, tb catalog.Table) error {
+	w, ok := tb.(connector.Writable)
+	if !ok {
+		return errs.Unsupportedf(-1, "writing the table %s", t.ID)
+	}
+	t.table = w
+	var err error
+	t.commit, err = w.NewCommit(ctx, t.set.o.User)
+	return err
+}
+
+// Create makes the lake table for its first copy, or takes the empty one that
+// is there.
+func (s *Set) Create(ctx context.Context, t *Table, definitions []*source.Table, schema *catalog.Schema) error {
+	if err := s.o.Catalog.CreateDatabase(ctx, t.ID.Database, true); err != nil {
+		return err
+	}
+	tb, err := s.o.Catalog.CreateTable(ctx, t.ID, schema, true)
+	if err != nil {
+		return err
+	}
+	if err := t.open(ctx, tb); err != nil {
+		return err
+	}
+	t.Definitions, t.print = definitions, Fingerprint(definitions)
+	s.state.Tables[t.ID.String()] = &TableState{UUID: tb.UUID(), Sources: definitions}
+	s.dirty = true
+	return t.checkSchema()
+}
+
+// checkSchema verifies that the lake table has the columns that rows have.
+func (t *Table) checkSchema() error {
+	fields := t.table.Schema().Fields
+	def := t.Definitions[0]
+	same := len(fields) == len(def.Columns)
+	for i := 0; same && i < len(fields); i++ {
+		same = fields[i].Name == def.Columns[i].Name && fields[i].Type.Nullable().Equal(def.Columns[i].Type.Nullable())
+	}
+	if same {
+		return nil
+	}
+	return errs.Userf(errs.InvalidTable, "write the lake table %s: its columns are not those of %s (%s); drop the table to copy it again, or route to another one",
+		t.ID, def.ID, firstDifference(fields, def.Columns))
+}
+
+func firstDifference(fields []catalog.Field, cols []source.Column) string {
+	for i := range max(len(fields), len(cols)) {
+		switch {
+		case i >= len(fields):
+			return "it lacks " + cols[i].Name
+		case i >= len(cols):
+			return "it has " + fields[i].Name + " more"
+		case fields[i].Name != cols[i].Name || !fields[i].Type.Nullable().Equal(cols[i].Type.Nullable()):
+			return "it has " + fields[i].Name + " " + fields[i].Type.String() + " for " + cols[i].Name + " " + cols[i].Type.String()
+		}
+	}
+	return "none"
+}
+
+// Fingerprint identifies source definitions.
+func Fingerprint(definitions []*source.Table) string {
+	h := sha256.New()
+	for _, d := range definitions {
+		if err := json.NewEncoder(h).Encode(d); err != nil {
+			return ""
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+// Define gives a table whose state was lost the definitions that its rows are
+// decoded by. They must be those of its newest own snapshot.
+func (s *Set) Define(t *Table, definitions []*source.Table) error {
+	if got := Fingerprint(definitions); got != t.print {
+		return errs.Userf(errs.InvalidTable, "start pipeline %s: the definition of the source of %s changed and the pipeline's state in %s is lost; drop the table to copy it again", s.o.Pipeline, t.ID, s.o.Dir)
+	}
+	t.Definitions = definitions
+	s.state.Tables[t.ID.String()].Sources = definitions
+	s.dirty = true
+	return nil
+}
+
+// SaveState writes the state file.
+func (s *Set) SaveState(ctx context.Context) error {
+	if err := s.state.write(ctx, s.o.Files, s.o.Dir); err != nil {
+		return err
+	}
+	s.dirty, s.saved = false, time.Now()
+	return nil
+}
+
+// SaveStateSoon writes the state file when it is behind and the last write is
+// some seconds ago: positions in the tables' own snapshots are enough meanwhile.
+func (s *Set) SaveStateSoon(ctx context.Context) error {
+	if !s.dirty || time.Since(s.saved) < 2*time.Second {
+		return nil
+	}
+	return s.SaveState(ctx)
+}
+
+// Advance notes that everything up to pos is committed in every table that is
+// followed. It is called between rounds, when no rows wait.
+func (s *Set) Advance(pos source.Position) {
+	if text := pos.String(); text != s.state.Position {
+		s.state.Position, s.dirty = text, true
+	}
+	for _, t := range s.Tables {
+		if t.Stopped == "" && t.Start != nil && (t.CaughtUp || pos.Covers(t.Start)) {
+			t.Start = pos
+		}
+	}
+}
+
+// Position returns the low-water position as text, "" before the first.
+func (s *Set) Position() string { return s.state.Position }
+
+// Epoch returns the epoch of this start.
+func (s *Set) Epoch() int64 { return s.state.Epoch }
+
+// Changed reports whether rows wait for a commit.
+func (s *Set) Changed() bool {
+	return slices.ContainsFunc(s.Tables, func(t *Table) bool { return t.changed })
+}
+
+// Waiting estimates the bytes that wait for a commit.
+func (s *Set) Waiting() (n int64) {
+	for _, t := range s.Tables {
+		n += t.bytes
+		if t.buffer.batch != nil {
+			n += dataBytes(t.buffer.batch)
+		}
+	}
+	return n
+}
+
+// commitParallel is how many tables commit at once: a commit waits for storage.
+const commitParallel = 8
+
+// Commit makes the waiting rows of all tables visible as of pos, a transaction
+// end of the source at time at, then advances the low-water position.
+//
+// Errors: of class errs.Conflict when the round must be thrown away and read
+// again; of kind errs.Fenced when another process runs the pipeline. After any
+// error call Discard.
+func (s *Set) Commit(ctx context.Context, pos source.Position, at time.Time) (rows int64, err error) {
+	s.state.Seq++
+	for _, t := range s.Tables { // one by one: short of memory, a writer makes room in others
+		if t.changed && t.Stopped == "" {
+			if err := t.flush(ctx); err != nil {
+				return 0, err
+			}
+		}
+	}
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	slots := make(chan struct{}, commitParallel)
+	for _, t := range s.Tables {
+		if !t.changed || t.Stopped != "" {
+			continue
+		}
+		slots <- struct{}{}
+		wg.Add(1)
+		go func() {
+			defer func() { <-slots; wg.Done() }()
+			e := t.commitRows(ctx, t.pending, pos, "stream", at, false)
+			mu.Lock()
+			defer mu.Unlock()
+			if e != nil {
+				err = errors.Join(err, e)
+				return
+			}
+			rows += t.committed()
+		}()
+	}
+	wg.Wait()
+	if err != nil {
+		return rows, firstOf(err)
+	}
+	s.Advance(pos)
+	return rows, nil
+}
+
+// firstOf returns one of joined errors: the one that decides most.
+func firstOf(err error) error {
+	j, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return err
+	}
+	list := j.Unwrap()
+	for _, e := range list {
+		if errs.Is(e, errs.Fenced) {
+			return e
+		}
+	}
+	return firstOf(list[0])
+}
+
+// CommitCopy makes a table's first copy visible, in one step, also when it is
+// empty.
+func (s *Set) CommitCopy(ctx context.Context, t *Table, pos source.Position) (rows int64, err error) {
+	s.state.Seq++
+	if err := t.flush(ctx); err != nil {
+		return 0, err
+	}
+	if err := t.commitRows(ctx, t.pending, pos, "snapshot", time.Time{}, true); err != nil {
+		return 0, err
+	}
+	rows = t.committed()
+	t.Start = pos
+	st := s.state.Tables[t.ID.String()]
+	st.Copied = true
+	// The writer of the copy does not compact; the next one does.
+	if err := t.closeWriter(); err != nil {
+		return rows, err
+	}
+	return rows, s.SaveState(ctx)
+}
+
+// committed resets what waited and returns its rows.
+func (t *Table) committed() int64 {
+	n := t.rows
+	t.Rows += n
+	t.rows, t.bytes, t.changed, t.pending = 0, 0, false, nil
+	return n
+}
+
+// unknownPause is the first wait before a commit of unknown outcome is repeated.
+var unknownPause = 100 * time.Millisecond
+
+const unknownTries = 12
+
+// commitRows commits messages as one round. A commit of unknown outcome is
+// repeated as it is, with its nonce, until it is known.
+func (t *Table) commitRows(ctx context.Context, messages []connector.CommitMessage, pos source.Position, phase string, at time.Time, evenIfEmpty bool) error {
+	s := t.set
+	c := &connector.Committable{
+		Identifier: s.state.Seq, Epoch: s.state.Epoch, Messages: messages, EvenIfEmpty: evenIfEmpty,
+		Properties: map[string]string{
+			PropPipeline: s.o.Pipeline, PropEpoch: strconv.FormatInt(s.state.Epoch, 10), PropSeq: strconv.FormatInt(s.state.Seq, 10),
+			PropSource: s.o.Identity, PropPosition: pos.String(), PropPhase: phase, PropSchema: t.print,
+		},
+	}
+	if !at.IsZero() {
+		c.Properties[PropCommitTime] = strconv.FormatInt(at.UnixMilli(), 10)
+	}
+	pause := unknownPause
+	for try := 1; ; try++ {
+		r, err := t.commit.Commit(ctx, c)
+		if err == nil {
+			if r.Snapshot > 0 {
+				t.Snapshot, t.seq = r.Snapshot, c.Identifier
+			}
+			s.note(t)
+			return nil
+		}
+		if errs.ClassOf(err) != errs.UnknownOutcome || try == unknownTries || ctx.Err() != nil {
+			return err
+		}
+		s.o.Log.Warn("the outcome of a commit is unknown; asking again", "pipeline", s.o.Pipeline, "table", t.ID.String(), "error", err)
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return err
+		}
+		pause = min(2*pause, 5*time.Second)
+	}
+}
+
+var noteMu sync.Mutex // tables commit in parallel
+
+// note records a table's newest snapshot in the state.
+func (s *Set) note(t *Table) {
+	noteMu.Lock()
+	defer noteMu.Unlock()
+	st := s.state.Tables[t.ID.String()]
+	if st == nil {
+		st = &TableState{UUID: t.table.UUID(), Copied: true, Sources: t.Definitions}
+		s.state.Tables[t.ID.String()] = st
+	}
+	st.Snapshot, st.Seq = t.Snapshot, t.seq
+	s.dirty = true
+}
+
+// Stop ends the following of a table; its position stays where it is, and the
+// reason is kept.
+func (s *Set) Stop(ctx context.Context, t *Table, reason string) error {
+	t.Stopped = reason
+	st := s.state.Tables[t.ID.String()]
+	if st == nil || t.Start == nil {
+		return nil // during the first copy: it is tried again at the next start
+	}
+	st.Stopped, st.Position = reason, t.Start.String()
+	return s.SaveState(ctx)
+}
+
+// Discard throws away all rows that are not committed.
+func (s *Set) Discard(ctx context.Context) error {
+	var err error
+	for _, t := range s.Tables {
+		err = errors.Join(err, t.discard(ctx))
+	}
+	return err
+}
+
+func (t *Table) discard(ctx context.Context) error {
+	t.buffer.drop(t.set.o.Budget)
+	err := t.closeWriter()
+	if len(t.pending) > 0 {
+		err = errors.Join(err, t.commit.Abort(ctx, t.pending))
+	}
+	t.pending, t.rows, t.bytes, t.changed = nil, 0, 0, false
+	return err
+}
+
+func (t *Table) closeWriter() error {
+	if t.write == nil {
+		return nil
+	}
+	err := t.write.Close()
+	t.write = nil
+	return err
+}
+
+// Close releases the writers and notes an orderly end.
+func (s *Set) Close(ctx context.Context, orderly bool) error {
+	err := s.Discard(ctx)
+	if orderly && err == nil {
+		s.state.Closed = true
+		return s.SaveState(ctx)
+	}
+	return err
+}

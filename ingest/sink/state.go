@@ -1,0 +1,139 @@
+package sink
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/url"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/thermocline/thermocline/connector/fileio"
+	"github.com/thermocline/thermocline/ingest/source"
+	"github.com/thermocline/thermocline/internal/errs"
+)
+
+// State is what a pipeline keeps beside the positions in its tables' snapshots:
+// files <warehouse>/_thermocline/cdc/<pipeline>/state-<n>, each created
+// exclusively, the highest n counts. It is JSON of this struct.
+type State struct {
+	Version  int    `json:"version"` // 1
+	Pipeline string `json:"pipeline"`
+	// Epoch is raised at each start; a commit with a lower one is fenced off.
+	Epoch int64 `json:"epoch"`
+	// Seq is the last commit round.
+	Seq int64 `json:"seq"`
+	// Source identifies the server that positions belong to.
+	Source string `json:"source"`
+	// Position is the low-water position: everything up to it is committed in
+	// every table that is not stopped. "" before the first one.
+	Position string `json:"position,omitempty"`
+	// Closed says that the pipeline ended in order, so that nobody may still be
+	// committing under its epoch.
+	Closed bool                   `json:"closed,omitempty"`
+	Millis int64                  `json:"timeMillis"`
+	Tables map[string]*TableState `json:"tables"` // by database.table of the lake
+
+	n int64
+}
+
+// TableState is a lake table in the state.
+type TableState struct {
+	UUID     string `json:"uuid"`
+	Snapshot int64  `json:"snapshot,omitempty"` // newest own
+	Seq      int64  `json:"seq,omitempty"`      // its round
+	Copied   bool   `json:"copied,omitempty"`   // the first copy is complete
+	// Stopped is why the table is not followed any more, at Position.
+	Stopped  string `json:"stopped,omitempty"`
+	Position string `json:"position,omitempty"`
+	// Sources are the definitions that rows are decoded by.
+	Sources []*source.Table `json:"sources,omitempty"`
+}
+
+const (
+	stateVersion = 1
+	statesKept   = 4
+)
+
+// StateDir is where a pipeline's state lies.
+func StateDir(root, pipeline string) string {
+	return path.Join(root, "_thermocline", "cdc", url.PathEscape(pipeline))
+}
+
+// ReadState returns the newest state, or nil when there is none.
+func ReadState(ctx context.Context, files fileio.FileIO, dir string) (*State, error) {
+	if files == nil {
+		return nil, nil
+	}
+	for {
+		list, err := files.List(ctx, dir)
+		if err != nil {
+			return nil, err
+		}
+		newest := int64(-1)
+		for _, in := range list {
+			if n, err := strconv.ParseInt(strings.TrimPrefix(in.Name, "state-"), 10, 64); err == nil && strings.HasPrefix(in.Name, "state-") {
+				newest = max(newest, n)
+			}
+		}
+		if newest < 0 {
+			return nil, nil
+		}
+		p := statePath(dir, newest)
+		b, err := files.ReadFile(ctx, p)
+		if errs.Is(err, errs.FileNotFound) {
+			continue // a newer one was written and this one removed
+		}
+		if err != nil {
+			return nil, err
+		}
+		var s State
+		if err := json.Unmarshal(b, &s); err != nil {
+			return nil, errs.Corruptf("read pipeline state %s: %w", p, err)
+		}
+		if s.Version != stateVersion {
+			return nil, errs.Unsupportedf(-1, "version %d of the pipeline state %s", s.Version, p)
+		}
+		if s.Tables == nil {
+			s.Tables = map[string]*TableState{}
+		}
+		s.n = newest
+		return &s, nil
+	}
+}
+
+func statePath(dir string, n int64) string { return path.Join(dir, "state-"+strconv.FormatInt(n, 10)) }
+
+// write stores s as the next state. Another process that wrote that number
+// first is an error of kind errs.Fenced.
+func (s *State) write(ctx context.Context, files fileio.FileIO, dir string) error {
+	if files == nil {
+		return nil
+	}
+	s.Version, s.Millis = stateVersion, time.Now().UnixMilli()
+	b, err := json.MarshalIndent(s, "", " ")
+	if err != nil {
+		return errs.Internalf("write the pipeline state: %w", err)
+	}
+	p := statePath(dir, s.n+1)
+	if err := files.CreateExclusive(ctx, p, b); err != nil {
+		// It may exist by our own hand, the reply lost: the content tells.
+		got, readErr := files.ReadFile(ctx, p)
+		switch {
+		case readErr == nil && bytes.Equal(got, b):
+		case readErr == nil:
+			return errs.New(errs.Conflict, errs.Fenced, "write the pipeline state %s: another process runs the pipeline %s", p, s.Pipeline)
+		default:
+			return err
+		}
+	}
+	s.n++
+	if old := s.n - statesKept; old >= 0 {
+		if err := files.Remove(ctx, statePath(dir, old)); err != nil && ctx.Err() == nil {
+			return err
+		}
+	}
+	return nil
+}
