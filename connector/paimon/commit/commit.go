@@ -172,7 +172,7 @@ func (c *Committer) Commit(ctx context.Context, cm *connector.Committable) (conn
 		}
 	}
 	if len(compacts) > 0 {
-		id, _, err := c.apply(ctx, &change{kind: spec.KindCompact, cm: cm, messages: compacts})
+		id, _, err := c.apply(ctx, &change{kind: spec.KindCompact, cm: cm, messages: compacts, search: a.search})
 		switch {
 		case err == nil:
 			res.Snapshot = max(res.Snapshot, id)
@@ -184,7 +184,7 @@ func (c *Committer) Commit(ctx context.Context, cm *connector.Committable) (conn
 			for _, m := range compacts {
 				m.dropped.Store(true)
 			}
-			if errs.ClassOf(err) != errs.UnknownOutcome {
+			if errs.ClassOf(err) != errs.UnknownOutcome && !a.search {
 				c.removeCompacted(ctx, compacts)
 			}
 		}
@@ -211,7 +211,7 @@ type change struct {
 	kind     spec.CommitKind
 	cm       *connector.Committable
 	messages []*Message
-	search   bool // an earlier call may have committed it: look for its nonce
+	search   bool // an earlier call may have committed it: look for it, remove nothing of it
 }
 
 // attempt is a snapshot that may have been created: we do not know.
@@ -238,7 +238,11 @@ func (c *Committer) apply(ctx context.Context, ch *change) (id int64, already bo
 		if err != nil {
 			return 0, false, err
 		}
-		if ch.search || base >= 0 {
+		look := ch.search || base >= 0
+		if ch.kind == spec.KindCompact {
+			look = len(unknown) > 0
+		}
+		if look {
 			found, err := c.find(ctx, latest, ch, unknown, base)
 			if err != nil {
 				return 0, false, err

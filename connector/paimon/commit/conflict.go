@@ -156,7 +156,9 @@ func (c *Committer) compactEntries(ctx context.Context, ch *change, latest *spec
 		slog.Info("a compaction is dropped: other commits changed its files", "table", c.cfg.Paths.Root(), "bucket", m.Bucket)
 		m.dropped.Store(true)
 	}
-	c.removeCompacted(ctx, dropped)
+	if !ch.search { // else an earlier call may have applied them
+		c.removeCompacted(ctx, dropped)
+	}
 	ch.messages = kept
 	return out, nil
 }

@@ -86,7 +86,7 @@ func (x *table) sound(what string) {
 // on as ingest does makes it as after, once.
 func TestCrashEverywhere(t *testing.T) {
 	keyed := shapes(0)[0]
-	keyed.Options["num-sorted-run.compaction-trigger"] = "2"
+	keyed.Options["commit.force-compact"] = "true"
 	for name, s := range map[string]*catalog.Schema{"append": appendSchema(), "keyed": keyed} {
 		t.Run(name, func(t *testing.T) {
 			before := fileio.NewMemory()
