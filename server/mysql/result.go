@@ -19,9 +19,8 @@ type okay struct {
 	status           uint16 // besides the session's
 }
 
-// status is the session's state as flags.
-func (c *conn) status() uint16 {
-	s := c.sess.Status()
+// flags is a session's state as status flags.
+func flags(s session.Status) uint16 {
 	f := uint16(0)
 	if s.Autocommit {
 		f |= statusAutocommit
@@ -41,8 +40,9 @@ func (c *conn) ok(o okay) { c.putOK(0, o) }
 // putOK writes an OK packet, with another first byte where it stands for EOF.
 // It tells of a new current database to clients that track the session.
 func (c *conn) putOK(header byte, o okay) {
-	st := c.status() | o.status
-	db := c.sess.Status().Database
+	state := c.sess.Status()
+	st := flags(state) | o.status
+	db := state.Database
 	changed := c.caps&capSessionTrack != 0 && db != c.database
 	if changed {
 		st |= statusSessionChanged
@@ -75,7 +75,7 @@ func (c *conn) putEOF(warnings, status uint16) {
 
 func (c *conn) putOldEOF(warnings, status uint16) {
 	c.begin()
-	c.out = put16(put16(append(c.out, 0xfe), warnings), c.status()|status)
+	c.out = put16(put16(append(c.out, 0xfe), warnings), flags(c.sess.Status())|status)
 	c.end()
 }
 

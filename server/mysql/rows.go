@@ -191,7 +191,7 @@ func (e *rowEncoder) textRow(w *wire, row int) {
 			o = putStr(o, e.scratch)
 			continue
 		}
-		o = append(o, 0) // the length; no other value has more than 250 bytes
+		o = append(o, 0) // the length, rarely more than a byte
 		switch c.form {
 		case asI8:
 			o = strconv.AppendInt(o, int64(c.vals.I8s[p]), 10)
@@ -218,7 +218,13 @@ func (e *rowEncoder) textRow(w *wire, row int) {
 		case asFloat, asDouble:
 			o = expr.AppendText(o, *c.typ, c.vec, row, nil)
 		}
-		o[at] = byte(len(o) - at - 1)
+		n := len(o) - at - 1
+		if n > 250 { // DOUBLE(255,30) and its like
+			e.scratch = append(e.scratch[:0], o[at+1:]...)
+			o = putStr(o[:at], e.scratch)
+			continue
+		}
+		o[at] = byte(n)
 	}
 	w.out = o
 	w.end()

@@ -141,7 +141,7 @@ func (s *Server) Stats() Stats {
 // Serve accepts connections until ctx ends, then drains: it closes idle
 // connections at once, lets running statements go on for DrainTimeout, cancels
 // what still runs, and returns when the last connection has ended. It closes
-// l. The error is nil after ctx ended, else what accepting failed with.
+// l. The error is nil after ctx ended, else l was closed by someone else.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	var wg sync.WaitGroup
 	work, stopWork := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -155,20 +155,21 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	for pause := 5 * time.Millisecond; ; {
 		nc, err := l.Accept()
 		if err != nil {
-			if ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
+			if ctx.Err() != nil {
 				break
 			}
-			// Out of file descriptors, or a client that left: go on.
-			if pause > time.Second {
+			if errors.Is(err, net.ErrClosed) {
 				failed = errs.New(errs.Unavailable, errs.KindNone, "accept MySQL connections: %w", err)
 				break
 			}
+			// Out of file descriptors, or a client that left: go on when it
+			// may have passed.
 			s.log.Warn("accept MySQL connection", "error", err)
 			select {
 			case <-time.After(pause):
 			case <-ctx.Done():
 			}
-			pause *= 2
+			pause = min(2*pause, time.Second)
 			continue
 		}
 		pause = 5 * time.Millisecond

@@ -169,35 +169,39 @@ func (c *conn) open(ctx context.Context, s *statement, params []expr.Value) {
 	c.running.Store(time.Now().UnixNano())
 	defer c.running.Store(0)
 	res, err := c.sess.Execute(stmt, s.text, params)
-	if err == nil && res.Columns == nil {
-		if err = c.send(stmt, res, true, false); err != nil {
+	cur := &cursor{res: res, ctx: stmt, done: done}
+	defer func() {
+		if s.cursor != cur { // nothing to fetch: no rows, an error, a panic
+			_ = res.Close()
+			done()
+		}
+	}()
+	if err != nil {
+		c.fail(stmt, err)
+		return
+	}
+	if res.Columns == nil {
+		if err := c.send(stmt, res, true, false); err != nil {
 			c.fail(stmt, err)
 		}
-		done()
 		return
 	}
 	c.settings()
-	if err == nil {
-		err = c.text.err
-	}
-	cur := &cursor{res: res, ctx: stmt, done: done}
-	if err == nil {
+	if err = c.text.err; err == nil {
 		// As without a cursor, most errors come before the first row.
 		cur.batch, err = next(stmt, res)
 	}
 	if err != nil {
-		_ = res.Close()
 		c.fail(stmt, err)
-		done()
 		return
 	}
 	cur.ended = cur.batch == nil
 	c.header(res.Columns)
 	cur.enc = newRowEncoder(res.Columns, true, c.sess.Zone(), &c.text)
-	s.cursor, c.streaming = cur, cur
 	// Also with DEPRECATE_EOF: this packet is how the client knows of the
 	// cursor.
 	c.putEOF(res.Warnings, statusCursorExists)
+	s.cursor, c.streaming = cur, cur
 	if cur.ended {
 		c.finishRows(cur)
 	}
