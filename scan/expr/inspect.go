@@ -11,3 +11,12 @@ func Operator(e Expr) string {
 	}
 	return c.name
 }
+
+// Converted returns the operand of an implicit conversion, nil when e is none.
+func Converted(e Expr) Expr {
+	c, ok := e.(*call)
+	if !ok || !c.hidden || len(c.args) == 0 {
+		return nil
+	}
+	return c.args[0]
+}

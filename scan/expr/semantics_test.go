@@ -418,7 +418,7 @@ func runCase(ctx *Context, tables map[string]*semTable, sql string) (*semResult,
 				s := AppendText(nil, items[c].Type(), v, b.Row(k), ctx.Zone)
 				row[c] = string(s)
 				if cl := items[c].Type().Class; cl == Bytes || cl == Bit {
-					if !utf8.Valid(s) || !printable(string(s)) {
+					if !utf8.Valid(s) || !isPrintable(string(s)) {
 						row[c] = map[string]any{"hex": hex.EncodeToString(s)}
 					}
 				}
@@ -429,7 +429,7 @@ func runCase(ctx *Context, tables map[string]*semTable, sql string) (*semResult,
 	return r, nil
 }
 
-func printable(s string) bool {
+func isPrintable(s string) bool {
 	for _, r := range s {
 		if !unicode.IsPrint(r) {
 			return false

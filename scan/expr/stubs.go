@@ -1,18 +1,9 @@
 package expr
 
 import (
-	"github.com/thermocline/thermocline/catalog"
-	"github.com/thermocline/thermocline/connector"
 	"github.com/thermocline/thermocline/internal/errs"
 	"github.com/thermocline/thermocline/internal/vector"
 )
-
-func toPredicate(ctx *Context, e Expr, columns func(pos int) (PushColumn, bool)) *connector.Predicate {
-	return nil
-}
-func fromColumn(f catalog.Field, mysqlType string) (Type, loader, error) {
-	return Type{}, nil, errs.Unsupportedf(-1, "the column type %s", f.Type)
-}
 
 func jsonNumber(b []byte) (float64, bool)                { return 0, false }
 func jsonInt(b []byte, unsigned bool) (int64, bool)      { return 0, false }
@@ -27,3 +18,4 @@ func compareJSON(a, b []byte) int                { return 0 }
 func comparableJSON(ctx *Context, a, b Expr) (Expr, Expr, Type, error) {
 	return nil, nil, Type{}, errs.Unsupportedf(-1, "comparisons of JSON")
 }
+func appendJSONDouble(dst []byte, x float64) []byte { return appendDouble(dst, x) }
