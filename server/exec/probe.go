@@ -47,7 +47,9 @@ const (
 	markTrue
 )
 
-func newProbe(j *joining, in operator) *probe { return &probe{j: j, in: in} }
+func newProbe(j *joining, in operator) *probe {
+	return &probe{j: j, in: in, pick: []uint16{}} // a nil selection would be all rows
+}
 
 // Close implements operator.
 func (p *probe) Close() error { return p.in.Close() }

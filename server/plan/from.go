@@ -53,7 +53,7 @@ func (bl *block) from(t syntax.TableExpr) (Node, relation, error) {
 // derived names a query's columns as a table's.
 func (b *binder) derived(r *result, alias syntax.Ident, names []syntax.Ident, pos int) (*tableRef, error) {
 	if len(names) > 0 && len(names) != len(r.cols) {
-		return nil, errs.UserAt(pos, errs.ColumnCount, "In definition of view, derived table or common table expression, SELECT list and column names list have different column counts")
+		return nil, errs.UserAt(pos, errs.ViewColumns, "In definition of view, derived table or common table expression, SELECT list and column names list have different column counts")
 	}
 	t := &tableRef{alias: alias.Name}
 	seen := map[string]bool{}
@@ -328,7 +328,7 @@ func (bl *block) noteEqualities(kind JoinKind, conds []expr.Expr, left, right []
 		if expr.Operator(c) != "=" {
 			continue
 		}
-		x, y := c.Children()[0], c.Children()[1]
+		x, y := unconverted(c.Children()[0]), unconverted(c.Children()[1])
 		a, aok := plainColumn(x)
 		b, bok := plainColumn(y)
 		switch kind {
@@ -354,6 +354,20 @@ func (bl *block) noteEqualities(kind JoinKind, conds []expr.Expr, left, right []
 			}
 		}
 	}
+}
+
+// unconverted looks through an implicit conversion of a number that maps
+// different values to different ones.
+func unconverted(e expr.Expr) expr.Expr {
+	in := expr.Converted(e)
+	if in == nil {
+		return e
+	}
+	exact := func(t expr.Type) bool { return t.Class == expr.Int || t.Class == expr.Decimal || t.Class == expr.Bool }
+	if exact(in.Type()) && exact(e.Type()) {
+		return in
+	}
+	return e
 }
 
 // nullable marks columns that may be NULL.

@@ -48,12 +48,16 @@ func (bl *block) group(g *syntax.GroupBy) error {
 			it := bl.items[at]
 			if x = it.bound; x == nil {
 				x, err = bl.bind(it.ast, &scope{bl: bl, clause: inGroup, rel: &bl.rel, noAggs: true, inAgg: true})
-				if errs.Is(err, errs.InvalidGroupBy) {
-					err = errs.UserAt(gi.Pos(), errs.WrongGroupField, "Can't group on '%s'", it.name)
-				}
 			}
 		} else {
 			x, err = bl.bind(ast, s)
+		}
+		if errs.Is(err, errs.InvalidGroupBy) {
+			for i, it := range bl.items {
+				if i == at || it.ast != nil && syntax.String(it.ast) == syntax.String(ast) {
+					err = errs.UserAt(gi.Pos(), errs.WrongGroupField, "Can't group on '%s'", it.name)
+				}
+			}
 		}
 		if err != nil {
 			return err

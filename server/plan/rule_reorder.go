@@ -16,7 +16,9 @@ func (o *optimizer) reorder(n Node) (Node, error) {
 	}
 	var parts []Node
 	var conds []expr.Expr
-	flatten(j, &parts, &conds)
+	if err := o.flatten(j, &parts, &conds); err != nil {
+		return nil, err
+	}
 	for i, p := range parts {
 		var err error
 		if parts[i], err = o.reorder(p); err != nil {
@@ -66,15 +68,31 @@ func (o *optimizer) reorder(n Node) (Node, error) {
 }
 
 // flatten collects the inputs and conditions of nested inner joins.
-func flatten(n Node, parts *[]Node, conds *[]expr.Expr) {
+func (o *optimizer) flatten(n Node, parts *[]Node, conds *[]expr.Expr) error {
 	j, ok := n.(*Join)
-	if !ok || j.Kind != Inner || len(j.Keys) > 0 {
+	if !ok || j.Kind != Inner {
 		*parts = append(*parts, n)
-		return
+		return nil
 	}
-	flatten(j.Left, parts, conds)
-	flatten(j.Right, parts, conds)
+	if err := o.flatten(j.Left, parts, conds); err != nil {
+		return err
+	}
+	if err := o.flatten(j.Right, parts, conds); err != nil {
+		return err
+	}
+	for _, k := range j.Keys {
+		op := "="
+		if k.NullSafe {
+			op = "<=>"
+		}
+		c, err := expr.Call(o.b.env.Expr, op, k.L, k.R)
+		if err != nil {
+			return err
+		}
+		*conds = append(*conds, c)
+	}
 	*conds = append(*conds, j.Conds...)
+	return nil
 }
 
 // connects reports whether some equality is between the two sets.

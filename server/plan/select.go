@@ -76,6 +76,9 @@ func (b *binder) selectBlock(q *syntax.Select, order []*syntax.OrderItem, outer 
 		return nil, err
 	}
 	if bl.groupBy || len(bl.aggs) > 0 {
+		if !bl.groupBy {
+			keys = nil // there is one row
+		}
 		if err := bl.regroup(having, keys); err != nil {
 			return nil, err
 		}
@@ -219,10 +222,12 @@ func (bl *block) finish(distinct bool, keys []*orderKey) (*result, error) {
 		s := k.SortKey
 		if k.item > 0 {
 			s.Expr = b.col(bl.items[k.item-1].id)
-		} else if distinct && !expr.IsConst(s.Expr) {
-			name := s.Expr.String()
-			if ids := expr.ColumnsOf(s.Expr); len(ids) > 0 {
-				name = b.columnText(ids[0])
+		} else if s.Expr = bl.selected(s.Expr, distinct); distinct && !have.covers(s.Expr) {
+			name := ""
+			for _, id := range expr.ColumnsOf(s.Expr) {
+				if !have[id] && name == "" {
+					name = b.columnText(id)
+				}
 			}
 			return nil, errs.UserAt(k.pos, errs.OrderNotSelected, "Expression #%d of ORDER BY clause is not in SELECT list, references column '%s' which is not in SELECT list; this is incompatible with DISTINCT", i+1, name)
 		}
@@ -279,4 +284,28 @@ func (bl *block) finish(distinct bool, keys []*orderKey) (*result, error) {
 		}
 	}
 	return r, nil
+}
+
+// selected rewrites an expression of ORDER BY to read the select list's columns,
+// which are all that DISTINCT leaves.
+func (bl *block) selected(e expr.Expr, distinct bool) expr.Expr {
+	if !distinct || expr.IsConst(e) {
+		return e
+	}
+	for _, it := range bl.items {
+		if it.bound.Key() == e.Key() && e.Traits()&expr.Volatile == 0 {
+			return bl.b.col(it.id)
+		}
+	}
+	kids := e.Children()
+	out := make([]expr.Expr, len(kids))
+	changed := false
+	for i, c := range kids {
+		out[i] = bl.selected(c, distinct)
+		changed = changed || out[i] != c
+	}
+	if !changed {
+		return e
+	}
+	return e.With(out)
 }

@@ -83,6 +83,9 @@ func (b *binder) valuesQuery(q *syntax.Values, outer *scope, ctes *cte) (*result
 	s := &scope{bl: bl, clause: inFields, rel: &bl.rel, noAggs: true, noSubs: "correlated subqueries in VALUES"}
 	rows := make([][]expr.Expr, len(q.Rows))
 	for i, r := range q.Rows {
+		if len(r) == 0 {
+			return nil, errs.UserAt(q.Pos(), errs.EmptyValues, "Each row of a VALUES clause must have at least one column, unless when used as source in an INSERT statement.")
+		}
 		if len(r) != len(q.Rows[0]) {
 			return nil, errs.UserAt(q.Pos(), errs.ColumnCount, "Column count doesn't match value count at row %d", i+1)
 		}
