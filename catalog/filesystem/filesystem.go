@@ -1,0 +1,303 @@
+// Package filesystem is the catalog of a Paimon warehouse: databases are the
+// directories <warehouse>/<name>.db, tables the directories in them that have a
+// schema, as every Paimon engine lays them out.
+//
+// Invariants: the directory tree is the catalog; nothing is cached, so that
+// tables made by others are seen at once. A table exists from the moment its
+// first schema file does.
+//
+// Start reading at Catalog.
+package filesystem
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/thermocline/thermocline/catalog"
+	"github.com/thermocline/thermocline/connector/fileio"
+	"github.com/thermocline/thermocline/connector/paimon"
+	"github.com/thermocline/thermocline/internal/errs"
+)
+
+// Config is what a catalog needs.
+type Config struct {
+	// Files is the door to bytes; Warehouse the root directory, which need not
+	// exist before the first write.
+	Files     fileio.FileIO
+	Warehouse string
+	// Driver opens and makes tables.
+	Driver *paimon.Driver
+}
+
+// Catalog implements catalog.Writable. It is safe for concurrent use.
+type Catalog struct {
+	files  fileio.FileIO
+	root   string
+	driver *paimon.Driver
+}
+
+var _ catalog.Writable = (*Catalog)(nil)
+
+// Open returns the catalog of a warehouse.
+func Open(cfg Config) (*Catalog, error) {
+	root := strings.TrimRight(cfg.Warehouse, "/")
+	if root == "" || cfg.Files == nil || cfg.Driver == nil {
+		return nil, errs.Internalf("open warehouse %q: files and a driver are needed", cfg.Warehouse)
+	}
+	return &Catalog{files: cfg.Files, root: root, driver: cfg.Driver}, nil
+}
+
+const suffix = ".db"
+
+// marker is a file that keeps the directory of a database without tables:
+// stores of objects know no empty directories.
+const marker = ".thermocline-database"
+
+// validName refuses names that would leave their directory or be hidden.
+func validName(what, name string) error {
+	switch {
+	case name == "", strings.TrimSpace(name) == "":
+		return errs.Userf(errs.InvalidTable, "a %s needs a name", what)
+	case strings.ContainsAny(name, "/\\\x00"), strings.HasPrefix(name, "."):
+		return errs.Userf(errs.InvalidTable, "%q cannot be the name of a %s: it must not start with a dot or contain slashes", name, what)
+	}
+	return nil
+}
+
+func (c *Catalog) databaseDir(name string) string { return c.root + "/" + name + suffix }
+
+func (c *Catalog) tableDir(id catalog.Identifier) string {
+	return c.databaseDir(id.Database) + "/" + id.Table
+}
+
+// Databases implements catalog.Catalog.
+func (c *Catalog) Databases(ctx context.Context) ([]string, error) {
+	list, err := c.files.List(ctx, c.root)
+	if err != nil {
+		return nil, fmt.Errorf("list databases: %w", err)
+	}
+	var out []string
+	for _, in := range list {
+		if n, ok := strings.CutSuffix(in.Name, suffix); ok && in.Dir && validName("database", n) == nil {
+			out = append(out, n)
+		}
+	}
+	return out, nil
+}
+
+// hasDatabase reports whether a database exists.
+func (c *Catalog) hasDatabase(ctx context.Context, name string) (bool, []string, error) {
+	list, err := c.Databases(ctx)
+	if err != nil {
+		return false, nil, err
+	}
+	for _, d := range list {
+		if d == name {
+			return true, list, nil
+		}
+	}
+	return false, list, nil
+}
+
+// needDatabase returns an error when a database does not exist.
+func (c *Catalog) needDatabase(ctx context.Context, name string) error {
+	ok, list, err := c.hasDatabase(ctx, name)
+	if err == nil && !ok {
+		err = errs.Userf(errs.UnknownDatabase, "Unknown database '%s'%s", name, nearest(name, list))
+	}
+	return err
+}
+
+// Tables implements catalog.Catalog.
+func (c *Catalog) Tables(ctx context.Context, database string) ([]string, error) {
+	if err := c.needDatabase(ctx, database); err != nil {
+		return nil, err
+	}
+	return c.tables(ctx, database)
+}
+
+func (c *Catalog) tables(ctx context.Context, database string) ([]string, error) {
+	list, err := c.files.List(ctx, c.databaseDir(database))
+	if err != nil {
+		return nil, fmt.Errorf("list tables of %s: %w", database, err)
+	}
+	var out []string
+	for _, in := range list {
+		if !in.Dir || strings.HasPrefix(in.Name, ".") {
+			continue
+		}
+		ok, err := c.driver.Exists(ctx, c.databaseDir(database)+"/"+in.Name)
+		if err != nil {
+			return nil, fmt.Errorf("list tables of %s: %w", database, err)
+		}
+		if ok {
+			out = append(out, in.Name)
+		}
+	}
+	return out, nil
+}
+
+// Table implements catalog.Catalog.
+func (c *Catalog) Table(ctx context.Context, id catalog.Identifier) (catalog.Table, error) {
+	if err := validName("table", id.Table); err != nil {
+		return nil, c.unknownTable(ctx, id)
+	}
+	if validName("database", id.Database) != nil {
+		return nil, c.needDatabase(ctx, id.Database)
+	}
+	ok, err := c.driver.Exists(ctx, c.tableDir(id))
+	if err != nil {
+		return nil, fmt.Errorf("open table %s: %w", id, err)
+	}
+	if !ok {
+		return nil, c.unknownTable(ctx, id)
+	}
+	return c.driver.Open(ctx, c.tableDir(id), id)
+}
+
+// unknownTable makes the error for a table that does not exist.
+func (c *Catalog) unknownTable(ctx context.Context, id catalog.Identifier) error {
+	if err := c.needDatabase(ctx, id.Database); err != nil {
+		return err
+	}
+	list, err := c.tables(ctx, id.Database)
+	if err != nil {
+		return err
+	}
+	return errs.Userf(errs.UnknownTable, "Table '%s' doesn't exist%s", id, nearest(id.Table, list))
+}
+
+// CreateDatabase implements catalog.Writable.
+func (c *Catalog) CreateDatabase(ctx context.Context, database string, ifNotExists bool) error {
+	if err := validName("database", database); err != nil {
+		return err
+	}
+	ok, _, err := c.hasDatabase(ctx, database)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		err := c.files.CreateExclusive(ctx, c.databaseDir(database)+"/"+marker, []byte("{}"))
+		if err == nil {
+			return nil
+		}
+		// Someone else may have been faster, or the reply was lost: look.
+		if ok, _, look := c.hasDatabase(ctx, database); look != nil || !ok {
+			return fmt.Errorf("create database %s: %w", database, err)
+		}
+		if !errs.Is(err, errs.FileExists) {
+			return nil
+		}
+	}
+	if ifNotExists {
+		return nil
+	}
+	return errs.Userf(errs.DatabaseExists, "Can't create database '%s'; database exists", database)
+}
+
+// DropDatabase implements catalog.Writable.
+func (c *Catalog) DropDatabase(ctx context.Context, database string, cascade bool) error {
+	if err := validName("database", database); err != nil {
+		return err
+	}
+	if err := c.needDatabase(ctx, database); err != nil {
+		return err
+	}
+	list, err := c.tables(ctx, database)
+	if err != nil {
+		return err
+	}
+	if len(list) > 0 && !cascade {
+		return errs.Userf(errs.DatabaseNotEmpty, "drop database %s: it has %d tables, %s among them; drop them first or use CASCADE", database, len(list), list[0])
+	}
+	for _, t := range list {
+		if err := c.driver.Drop(ctx, c.databaseDir(database)+"/"+t); err != nil {
+			return fmt.Errorf("drop table %s.%s: %w", database, t, err)
+		}
+	}
+	if err := c.files.RemoveAll(ctx, c.databaseDir(database)); err != nil {
+		return fmt.Errorf("drop database %s: %w", database, err)
+	}
+	return nil
+}
+
+// CreateTable implements catalog.Writable.
+func (c *Catalog) CreateTable(ctx context.Context, id catalog.Identifier, s *catalog.Schema, ifNotExists bool) (catalog.Table, error) {
+	if err := validName("table", id.Table); err != nil {
+		return nil, err
+	}
+	if id.Branch != "" || id.System != "" || strings.Contains(id.Table, "$") {
+		return nil, errs.Userf(errs.InvalidTable, "create table %s: a table name cannot contain $", id)
+	}
+	if err := c.needDatabase(ctx, id.Database); err != nil {
+		return nil, err
+	}
+	t, err := c.driver.Create(ctx, c.tableDir(id), id, s)
+	if err == nil {
+		return t, nil
+	}
+	if ifNotExists && errs.Is(err, errs.TableExists) {
+		return c.Table(ctx, id)
+	}
+	return nil, err
+}
+
+// DropTable implements catalog.Writable.
+func (c *Catalog) DropTable(ctx context.Context, id catalog.Identifier) error {
+	if id.Branch != "" || id.System != "" {
+		return errs.Unsupportedf(-1, "DROP TABLE of a branch or system table (%s)", id)
+	}
+	if err := validName("table", id.Table); err != nil {
+		return c.unknownTable(ctx, id)
+	}
+	if validName("database", id.Database) != nil {
+		return c.needDatabase(ctx, id.Database)
+	}
+	ok, err := c.driver.Exists(ctx, c.tableDir(id))
+	if err != nil {
+		return fmt.Errorf("drop table %s: %w", id, err)
+	}
+	if !ok {
+		return c.unknownTable(ctx, id)
+	}
+	if err := c.driver.Drop(ctx, c.tableDir(id)); err != nil {
+		return fmt.Errorf("drop table %s: %w", id, err)
+	}
+	return nil
+}
+
+// nearest returns "; did you mean x?" for a name close to a wrong one, or "".
+func nearest(name string, known []string) string {
+	best, at := 3, ""
+	for _, k := range known {
+		if d := distance(strings.ToLower(name), strings.ToLower(k)); d < best && d < len([]rune(name)) {
+			best, at = d, k
+		}
+	}
+	if at == "" {
+		return ""
+	}
+	return "; did you mean '" + at + "'?"
+}
+
+// distance is the number of characters to insert, delete or replace (Levenshtein).
+func distance(a, b string) int {
+	x, y := []rune(a), []rune(b)
+	row := make([]int, len(y)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range x {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range y {
+			cost := 1
+			if x[i] == y[j] {
+				cost = 0
+			}
+			diagonal, row[j+1] = row[j+1], min(diagonal+cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(y)]
+}
