@@ -41,12 +41,14 @@ func CreateTable(t catalog.Table, flink bool) (string, error) {
 	for i, c := range ColumnsOf(t) {
 		f := s.Fields[i]
 		b := "  " + backquote(c.Name) + " " + c.Type.Full
-		if c.Type.Collation != "" && c.Type.Collation != collation {
-			charset, _, _ := strings.Cut(collation, "_")
-			if c.Type.Charset != charset {
-				b += " CHARACTER SET " + c.Type.Charset
-			}
-			b += " COLLATE " + c.Type.Collation
+		// As MySQL: both where the collation is not the table's, the collation
+		// alone where it is not its character set's default.
+		switch text := c.Type.Collation; {
+		case text == "":
+		case text != collation:
+			b += " CHARACTER SET " + c.Type.Charset + " COLLATE " + text
+		case text != DefaultCollationOf(c.Type.Charset):
+			b += " COLLATE " + text
 		}
 		blob := strings.HasSuffix(c.Type.Data, "text") || strings.HasSuffix(c.Type.Data, "blob")
 		switch {

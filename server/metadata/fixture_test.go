@@ -541,6 +541,8 @@ func family(t expr.Type) string {
 		return "DATETIME"
 	case expr.Enum, expr.Set:
 		return "ENUM"
+	case expr.Bytes:
+		return "VAR_STRING"
 	}
 	if t.Length > 16383 {
 		return "BLOB"

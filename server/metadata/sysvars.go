@@ -153,9 +153,6 @@ var settings = map[string]struct {
 	"time_zone":                          {Honoured, nil},
 	"timestamp":                          {Honoured, nil},
 	"transaction_read_only":              {Honoured, nil},
-	"max_connections":                    {Honoured, nil},
-	"wait_timeout":                       {Honoured, nil},
-	"interactive_timeout":                {Honoured, nil},
 	"net_write_timeout":                  {NoEffect, nil},
 	"transaction_isolation":              {NoEffect, []string{"READ-UNCOMMITTED", "READ-COMMITTED", "REPEATABLE-READ", "SERIALIZABLE"}},
 	"completion_type":                    {FixedEffect, []string{"NO_CHAIN", "CHAIN", "RELEASE"}},
@@ -231,7 +228,7 @@ func (v *Variable) Value(text string) expr.Value {
 		return expr.DoubleValue(f)
 	}
 	x := expr.StringValue(text, "utf8mb4_0900_ai_ci")
-	x.Type.Nullable, x.Type.Length = true, 21845
+	x.Type.Nullable, x.Type.Length, x.Type.Coercibility = true, 21845, 3 // a system constant
 	return x
 }
 

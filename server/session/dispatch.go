@@ -101,12 +101,14 @@ func (s *Session) dispatch(ctx context.Context, stmt syntax.Statement, run *stat
 	case *syntax.Call:
 		return nil, errs.UserAt(x.Pos(), errs.UnknownProcedure, "PROCEDURE %s does not exist", nameOf(x.Name))
 	case *syntax.ExecutePipeline:
+		run.conceal()
 		return s.executePipeline(ctx, x)
 	case *syntax.PipelineControl:
 		return nil, errs.Unsupportedf(x.Pos(), "%s PIPELINE", x.Action)
 
 	case *syntax.CreateUser, *syntax.AlterUser, *syntax.DropUser, *syntax.RenameUser, *syntax.CreateRole, *syntax.DropRole,
 		*syntax.Grant, *syntax.Revoke, *syntax.SetPassword:
+		run.conceal()
 		return nil, s.changeAccounts(ctx, stmt)
 	case *syntax.SetRole, *syntax.SetDefaultRole:
 		return nil, errs.Unsupportedf(stmt.Pos(), "SET ROLE")

@@ -58,7 +58,7 @@ func (s *Session) columnsOf(ctx context.Context, stmt syntax.Statement, run *sta
 		if err != nil {
 			return nil, err
 		}
-		return planned(q.Columns), nil
+		return named(planned(q.Columns), x), nil
 	case *syntax.Insert:
 		env := run.environment()
 		env.Preparing, env.Pin = true, nil

@@ -70,7 +70,36 @@ func (s *Session) query(ctx context.Context, q *syntax.Query, run *statement) (*
 	if err != nil {
 		return nil, err
 	}
-	return &Result{Columns: planned(p.Columns), Rows: rows}, nil
+	return &Result{Columns: named(planned(p.Columns), q), Rows: rows}, nil
+}
+
+// named gives columns of the information_schema the names that they are defined
+// with, in whatever case the statement writes them: in MySQL they are columns
+// of views. Aliases stay.
+func named(cols []Column, q *syntax.Query) []Column {
+	aliases := map[string]bool{}
+	body := q.Body
+	for {
+		if set, ok := body.(*syntax.SetOp); ok {
+			body = set.Left
+			continue
+		}
+		break
+	}
+	if sel, ok := body.(*syntax.Select); ok {
+		for _, it := range sel.Items {
+			if it.HasAlias {
+				aliases[it.Alias.Name] = true
+			}
+		}
+	}
+	for i := range cols {
+		c := &cols[i]
+		if c.Database == metadata.InformationSchema && c.OrgName != "" && equalFold(c.Name, c.OrgName) && !aliases[c.Name] {
+			c.Name = c.OrgName
+		}
+	}
+	return cols
 }
 
 // state changes what the process list shows of the statement.

@@ -145,8 +145,19 @@ func recording(t *testing.T, file string) []exchange {
 	return out
 }
 
+// everything is a server on which t may do everything.
+type everything struct{ metadata.RootOnly }
+
+func (everything) Grants(metadata.Identity) ([]string, error) {
+	return []string{"GRANT ALL PRIVILEGES ON *.* TO `t`@`%` WITH GRANT OPTION", "GRANT `r`@`%` TO `t`@`%`"}, nil
+}
+
+func (everything) List() []metadata.AccountInfo {
+	return []metadata.AccountInfo{{Account: metadata.Account{Identity: metadata.Identity{User: "t", Host: "%"}}, Global: metadata.AllPrivileges | metadata.GrantOption}}
+}
+
 // outcome of a replayed statement: "" when it is as recorded.
-func replay(ctx context.Context, s *Session, e exchange, sameRows bool) string {
+func replay(ctx context.Context, s *Session, e exchange, sameShape bool) string {
 	if e.Command == "STMT_PREPARE" {
 		p, err := s.Prepare(ctx, e.SQL)
 		switch {
@@ -187,6 +198,12 @@ func replay(ctx context.Context, s *Session, e exchange, sameRows bool) string {
 		return fmt.Sprintf("answered with %d rows, recorded error %d", n, e.Reply.Error)
 	}
 	names := e.names()
+	if !sameShape {
+		if (names == nil) != (len(res.Columns) == 0) {
+			return fmt.Sprintf("%d columns, recorded %d", len(res.Columns), len(names))
+		}
+		return ""
+	}
 	if names == nil {
 		if len(res.Columns) > 0 {
 			return "rows where none were recorded"
@@ -200,7 +217,7 @@ func replay(ctx context.Context, s *Session, e exchange, sameRows bool) string {
 	if !slices.Equal(got, names) {
 		return fmt.Sprintf("columns %q, recorded %q", got, names)
 	}
-	if sameRows && n != e.Reply.Rows {
+	if n != e.Reply.Rows {
 		return fmt.Sprintf("%d rows, recorded %d", n, e.Reply.Rows)
 	}
 	return ""
@@ -221,7 +238,9 @@ func TestReplayClients(t *testing.T) {
 		}
 		for _, file := range files {
 			c := clientShop(t)
-			srv := server(t, func(cfg *Config) { cfg.Catalogs = []NamedCatalog{{"lake", c}} })
+			srv := server(t, func(cfg *Config) {
+				cfg.Catalogs, cfg.Accounts = []NamedCatalog{{"lake", c}}, everything{}
+			})
 			sessions := map[int]*Session{}
 			for _, e := range recording(t, file) {
 				s := sessions[e.Conn]
@@ -236,6 +255,10 @@ func TestReplayClients(t *testing.T) {
 				case "RESET_CONNECTION", "CHANGE_USER":
 					_ = s.Reset(t.Context())
 				case "QUERY", "STMT_PREPARE":
+					if strings.Contains(e.SQL, "tpcds") || strings.Contains(e.SQL, "tpch") || strings.Contains(e.SQL, "slt_") ||
+						strings.Contains(e.SQL, "fuzz_") || strings.Contains(e.SQL, "hits") || strings.Contains(e.SQL, "mysql_semantics") {
+						continue // about other databases of the recorded server
+					}
 					if len(s.Split(e.SQL)) > 1 {
 						continue // several results: the port's to tell apart
 					}

@@ -293,8 +293,8 @@ func TestShow(t *testing.T) {
 	want(t, s, "SHOW FULL COLUMNS FROM orders LIKE 'r%'", "region|varchar(10)|utf8mb4_0900_bin|YES||NULL||select,insert,update,references|where it's sold")
 	want(t, s, "SHOW COLUMNS FROM orders FROM shop WHERE Field = 'Amount'", "amount|double|YES||NULL|")
 	want(t, s, "SHOW INDEX FROM orders", "orders|0|PRIMARY|1|order_id|A|NULL|NULL|NULL||BTREE|||YES|NULL")
-	want(t, s, "SHOW CREATE TABLE orders", "orders|CREATE TABLE `orders` (\n  `order_id` int NOT NULL,\n  `region` varchar(10) DEFAULT NULL COMMENT 'where it''s sold',\n"+
-		"  `amount` double DEFAULT NULL,\n  `status` varchar(10) DEFAULT 'NEW',\n  PRIMARY KEY (`order_id`)\n) ENGINE=Paimon DEFAULT CHARSET=utf8mb4 "+
+	want(t, s, "SHOW CREATE TABLE orders", "orders|CREATE TABLE `orders` (\n  `order_id` int NOT NULL,\n  `region` varchar(10) COLLATE utf8mb4_0900_bin DEFAULT NULL COMMENT 'where it''s sold',\n"+
+		"  `amount` double DEFAULT NULL,\n  `status` varchar(10) COLLATE utf8mb4_0900_bin DEFAULT 'NEW',\n  PRIMARY KEY (`order_id`)\n) ENGINE=Paimon DEFAULT CHARSET=utf8mb4 "+
 		"COLLATE=utf8mb4_0900_bin COMMENT='orders'\n/*T! WITH ('bucket' = '1') */")
 	query(t, s, "SET lake_ddl_dialect = 'flink'")
 	want(t, s, "SHOW CREATE TABLE orders", "orders|CREATE TABLE `orders` (\n  `order_id` INT NOT NULL,\n  `region` VARCHAR(10) COMMENT 'where it''s sold',\n"+
@@ -472,7 +472,7 @@ func TestKill(t *testing.T) {
 	if got := query(t, b, "SHOW FULL PROCESSLIST"); !strings.Contains(got, "SELECT * FROM orders") {
 		t.Error(got)
 	}
-	id, _ := rows(t.Context(), c, "SELECT CONNECTION_ID()")
+	want(t, c, "SELECT CONNECTION_ID()", uitoa(c.ID()))
 	query(t, b, "KILL QUERY "+uitoa(a.ID()))
 	for {
 		x, err := res.Rows.Next(t.Context())
@@ -489,7 +489,7 @@ func TestKill(t *testing.T) {
 	}
 	res.Close()
 	want(t, a, "SELECT 1", "1") // the connection lives
-	query(t, b, "KILL "+id[0])
+	query(t, b, "KILL "+uitoa(c.ID()))
 	<-killed
 	wantKind(t, c, "SELECT 1", errs.Killed)
 	wantKind(t, b, "KILL 999999999", errs.NoSuchThread)

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/thermocline/thermocline/catalog"
@@ -165,6 +166,16 @@ func (s *Session) start(ctx context.Context, text string, params []expr.Value) *
 	s.cancel = run.cancel
 	s.mu.Unlock()
 	return run
+}
+
+// conceal keeps a statement's text, which may hold passwords, out of the process
+// list and the log.
+func (run *statement) conceal() {
+	words := strings.Fields(run.text)
+	run.text = strings.Join(words[:min(2, len(words))], " ") + " …"
+	run.s.mu.Lock()
+	defer run.s.mu.Unlock()
+	run.s.proc.info = run.text
 }
 
 // limit ends the statement after a time.
