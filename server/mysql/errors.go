@@ -63,6 +63,9 @@ var kinds = map[errs.Kind]code{
 	errs.EmptyQuery:        {1065, "42000"},
 	errs.WrongGroupField:   {1056, "42000"},
 	errs.OrderNotSelected:  {3065, "HY000"},
+	errs.DataTruncated:     {1265, "01000"},
+	errs.EmptyValues:       {3942, "HY000"},
+	errs.ViewColumns:       {1353, "HY000"},
 	errs.UnknownStatement:  {1243, "HY000"},
 	errs.MultiStatementOff: {1064, "42000"},
 
