@@ -35,7 +35,7 @@ type server struct {
 func newServer(t *testing.T, options ...string) *server {
 	t.Helper()
 	s := testkit.MariaDB(t, options...)
-	db, err := sql.Open("mysql", s.DSN("")+"?multiStatements=true")
+	db, err := sql.Open("mysql", s.DSN("mysql")+"?multiStatements=true")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -247,3 +247,5 @@ func TestQuickstart(t *testing.T) {
 }
 
 var _ = pipeline.Load
+
+func sortStrings(s []string) { sort.Strings(s) }

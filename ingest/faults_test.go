@@ -1,0 +1,453 @@
+package ingest
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/thermocline/thermocline/catalog"
+	"github.com/thermocline/thermocline/connector"
+	"github.com/thermocline/thermocline/connector/fileio"
+	"github.com/thermocline/thermocline/internal/errs"
+)
+
+// crash is a process that dies at the n-th step of writing: from then on every
+// write to the lake and to the pipeline's state fails, and some steps happen
+// although their reply is lost, as with kill -9.
+type crash struct {
+	left    atomic.Int64 // steps until death
+	dead    atomic.Bool
+	applied atomic.Bool // the fatal step happened all the same
+}
+
+var errDead = errs.New(errs.Unavailable, errs.KindNone, "the process is dead")
+
+// step reports whether the operation may go on, and whether its result is lost.
+func (c *crash) step() (do, lost bool) {
+	if c.dead.Load() {
+		return false, true
+	}
+	if c.left.Add(-1) < 0 && c.dead.CompareAndSwap(false, true) {
+		return c.applied.Load(), true
+	}
+	return !c.dead.Load(), false
+}
+
+// crashCatalog wraps tables so that their writers and committers crash.
+type crashCatalog struct {
+	catalog.Writable
+	c *crash
+}
+
+func (k crashCatalog) Table(ctx context.Context, id catalog.Identifier) (catalog.Table, error) {
+	t, err := k.Writable.Table(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return crashTable{t.(writableTable), k.c}, nil
+}
+
+func (k crashCatalog) CreateTable(ctx context.Context, id catalog.Identifier, s *catalog.Schema, ifNotExists bool) (catalog.Table, error) {
+	do, lost := k.c.step()
+	if !do {
+		return nil, errDead
+	}
+	t, err := k.Writable.CreateTable(ctx, id, s, ifNotExists)
+	if lost {
+		return nil, errDead
+	}
+	if err != nil {
+		return nil, err
+	}
+	return crashTable{t.(writableTable), k.c}, nil
+}
+
+type writableTable interface {
+	connector.Writable
+	connector.Readable
+}
+
+type crashTable struct {
+	writableTable
+	c *crash
+}
+
+func (t crashTable) NewWrite(ctx context.Context, o connector.WriteOptions) (connector.TableWrite, error) {
+	w, err := t.writableTable.NewWrite(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return crashWrite{w, t.c}, nil
+}
+
+func (t crashTable) NewCommit(ctx context.Context, user string) (connector.TableCommit, error) {
+	k, err := t.writableTable.NewCommit(ctx, user)
+	if err != nil {
+		return nil, err
+	}
+	return crashCommit{k, t.c}, nil
+}
+
+type crashWrite struct {
+	connector.TableWrite
+	c *crash
+}
+
+func (w crashWrite) PrepareCommit(ctx context.Context) ([]connector.CommitMessage, error) {
+	do, lost := w.c.step()
+	if !do || lost {
+		return nil, errDead
+	}
+	return w.TableWrite.PrepareCommit(ctx)
+}
+
+type crashCommit struct {
+	connector.TableCommit
+	c *crash
+}
+
+func (k crashCommit) Commit(ctx context.Context, x *connector.Committable) (connector.CommitResult, error) {
+	do, lost := k.c.step()
+	if !do {
+		return connector.CommitResult{}, errDead
+	}
+	r, err := k.TableCommit.Commit(ctx, x)
+	if lost {
+		return connector.CommitResult{}, errDead
+	}
+	return r, err
+}
+
+// crashFiles is the state's store.
+type crashFiles struct {
+	fileio.FileIO
+	c *crash
+}
+
+func (f crashFiles) CreateExclusive(ctx context.Context, p string, b []byte) error {
+	do, lost := f.c.step()
+	if !do {
+		return errDead
+	}
+	err := f.FileIO.CreateExclusive(ctx, p, b)
+	if lost {
+		return errDead
+	}
+	return err
+}
+
+func (f crashFiles) ReadFile(ctx context.Context, p string) ([]byte, error) {
+	if f.c.dead.Load() {
+		return nil, errDead
+	}
+	return f.FileIO.ReadFile(ctx, p)
+}
+
+func (f crashFiles) Remove(ctx context.Context, p string) error {
+	if f.c.dead.Load() {
+		return errDead
+	}
+	return f.FileIO.Remove(ctx, p)
+}
+
+// TestCrashEverywhere kills the pipeline at each step of writing in turn, while
+// the source changes, and starts it again; in the end the lake equals the source.
+func TestCrashEverywhere(t *testing.T) {
+	srv := newServer(t)
+	srv.exec("CREATE DATABASE c; CREATE TABLE c.a (id INT PRIMARY KEY, v INT, w VARCHAR(20)); CREATE TABLE c.b (k1 INT, k2 VARCHAR(10), v INT, PRIMARY KEY (k1, k2)); CREATE TABLE c.idle (id INT PRIMARY KEY)",
+		"INSERT INTO c.a SELECT seq, seq, 'old' FROM seq_1_to_500; INSERT INTO c.b SELECT seq, 'x', seq FROM seq_1_to_100; INSERT INTO c.idle VALUES (1)")
+	l := newLake(t)
+	ctx := context.Background()
+	rnd := rand.New(rand.NewPCG(1, 2))
+	next := 1000
+	change := func() {
+		next++
+		switch rnd.IntN(7) {
+		case 0:
+			srv.exec(fmt.Sprintf("INSERT INTO c.a VALUES (%d, 1, 'new')", next))
+		case 1:
+			srv.exec(fmt.Sprintf("UPDATE c.a SET v = v + 1 WHERE id %% 7 = %d", rnd.IntN(7)))
+		case 2:
+			srv.exec(fmt.Sprintf("DELETE FROM c.a WHERE id %% 31 = %d", rnd.IntN(31)))
+		case 3:
+			srv.exec(fmt.Sprintf("UPDATE IGNORE c.b SET k1 = k1 + 10000, v = v + 1 WHERE k1 %% 13 = %d", rnd.IntN(13)))
+		case 4:
+			srv.exec(fmt.Sprintf("BEGIN; INSERT INTO c.a VALUES (%d, 2, 'both'); INSERT INTO c.b VALUES (%d, 'both', 2); UPDATE c.a SET v = -v WHERE id < 50; COMMIT", next, next))
+		case 5:
+			srv.exec("BEGIN; DELETE FROM c.a WHERE id < 100; ROLLBACK")
+		case 6:
+			srv.exec(fmt.Sprintf("REPLACE INTO c.b VALUES (%d, 'x', %d)", rnd.IntN(120), next))
+		}
+	}
+	rounds := 60
+	if testing.Short() {
+		rounds = 15
+	}
+	for n := 0; n < rounds; n++ {
+		c := &crash{}
+		c.left.Store(int64(n % 23))
+		c.applied.Store(n%2 == 0)
+		o := l.options()
+		inner := o.OpenLake
+		o.OpenLake = func(ctx context.Context, p map[string]string) (*Lake, error) {
+			x, err := inner(ctx, p)
+			return &Lake{Catalog: crashCatalog{x.Catalog, c}, Files: crashFiles{x.Files, c}, Root: x.Root}, err
+		}
+		r := NewRunner(o)
+		if _, err := r.Execute(ctx, srv.yaml(`c.\.*`, "")); err != nil {
+			t.Fatal(err)
+		}
+		for i := 0; i < 40 && !c.dead.Load(); i++ {
+			change()
+			time.Sleep(time.Duration(rnd.IntN(15)) * time.Millisecond)
+		}
+		c.dead.Store(true)
+		if err := r.Close(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := NewRunner(l.options())
+	if _, err := r.Execute(ctx, srv.yaml(`c.\.*`, "")); err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close(ctx)
+	srv.same(l, r, "c.a", "c.b", "c.idle")
+	checkHistory(t, l, "c.a")
+}
+
+// checkHistory verifies that the positions of a pipeline's snapshots only grow.
+func checkHistory(t *testing.T, l *lake, name string) {
+	t.Helper()
+	ctx := context.Background()
+	db, table, _ := strings.Cut(name, ".")
+	tb, err := l.catalog.Table(ctx, catalog.Identifier{Database: db, Table: table})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, err := tb.(connector.Writable).NewCommit(ctx, "cdc-test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := k.LatestOwn(ctx)
+	if err != nil || own == nil {
+		t.Fatal(own, err)
+	}
+	for _, p := range []string{"cdc.pipeline", "cdc.epoch", "cdc.seq", "cdc.source", "cdc.position", "cdc.phase", "cdc.schema"} {
+		if own.Properties[p] == "" {
+			t.Errorf("the snapshot has no property %s: %v", p, own.Properties)
+		}
+	}
+}
+
+// same waits until the lake tables equal the source's.
+func (s *server) same(l *lake, r *Runner, names ...string) {
+	s.t.Helper()
+	for _, name := range names {
+		eventually(s.t, func() string {
+			want := s.rows(name)
+			got := l.rows(name)
+			if strings.Join(got, "\n") == strings.Join(want, "\n") {
+				return ""
+			}
+			return fmt.Sprintf("%s: %s; %+v", name, firstDiff(got, want), r.Status())
+		})
+	}
+}
+
+func firstDiff(got, want []string) string {
+	in := map[string]int{}
+	for _, w := range want {
+		in[w]++
+	}
+	for _, g := range got {
+		in[g]--
+	}
+	var more, less []string
+	for k, n := range in {
+		if n < 0 && len(more) < 5 {
+			more = append(more, k)
+		}
+		if n > 0 && len(less) < 5 {
+			less = append(less, k)
+		}
+	}
+	return fmt.Sprintf("%d rows, the source has %d; not in the source %q, not in the lake %q", len(got), len(want), more, less)
+}
+
+// rows reads a source table as text in the form of lake.rows.
+func (s *server) rows(name string) []string {
+	s.t.Helper()
+	rs, err := s.db.Query("SELECT * FROM " + name)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer rs.Close()
+	cols, err := rs.Columns()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var out []string
+	for rs.Next() {
+		vals := make([]*string, len(cols))
+		dest := make([]any, len(cols))
+		for i := range vals {
+			dest[i] = &vals[i]
+		}
+		if err := rs.Scan(dest...); err != nil {
+			s.t.Fatal(err)
+		}
+		parts := make([]string, len(cols))
+		for i, v := range vals {
+			parts[i] = "NULL"
+			if v != nil {
+				parts[i] = *v
+			}
+		}
+		out = append(out, strings.Join(parts, "|"))
+	}
+	if err := rs.Err(); err != nil {
+		s.t.Fatal(err)
+	}
+	sortStrings(out)
+	return out
+}
+
+// proxy forwards TCP connections and can cut them.
+type proxy struct {
+	l      net.Listener
+	target string
+	mu     sync.Mutex
+	conns  map[net.Conn]bool
+	limit  int64 // bytes from the server before a connection is cut; 0 is none
+	wg     sync.WaitGroup
+}
+
+func newProxy(t *testing.T, target string) *proxy {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &proxy{l: l, target: target, conns: map[net.Conn]bool{}}
+	p.wg.Add(1)
+	go p.accept()
+	t.Cleanup(func() { l.Close(); p.cut(0); p.wg.Wait() })
+	return p
+}
+
+func (p *proxy) port() int { return p.l.Addr().(*net.TCPAddr).Port }
+
+func (p *proxy) accept() {
+	defer p.wg.Done()
+	for {
+		c, err := p.l.Accept()
+		if err != nil {
+			return
+		}
+		s, err := net.Dial("tcp", p.target)
+		if err != nil {
+			c.Close()
+			continue
+		}
+		p.mu.Lock()
+		p.conns[c], p.conns[s] = true, true
+		limit := p.limit
+		p.mu.Unlock()
+		p.wg.Add(2)
+		go func() { defer p.wg.Done(); io.Copy(s, c); s.Close(); c.Close() }()
+		go func() {
+			defer p.wg.Done()
+			if limit > 0 {
+				io.CopyN(c, s, limit)
+			} else {
+				io.Copy(c, s)
+			}
+			s.Close()
+			c.Close()
+		}()
+	}
+}
+
+// cut ends all connections; later ones end after limit bytes.
+func (p *proxy) cut(limit int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for c := range p.conns {
+		c.Close()
+	}
+	clear(p.conns)
+	p.limit = limit
+}
+
+// TestConnectionCut cuts the connection again and again, at random bytes, during
+// the copy and the following.
+func TestConnectionCut(t *testing.T) {
+	srv := newServer(t)
+	srv.exec("CREATE DATABASE c; CREATE TABLE c.a (id INT PRIMARY KEY, v INT, w VARCHAR(200))", "INSERT INTO c.a SELECT seq, seq, REPEAT('x', 100) FROM seq_1_to_3000")
+	p := newProxy(t, srv.Addr())
+	l := newLake(t)
+	r := NewRunner(l.options())
+	defer r.Close(context.Background())
+	via := *srv
+	s2 := *srv.Server
+	s2.Port = p.port()
+	via.Server = &s2
+	p.cut(50_000) // the copy is cut in its middle
+	if _, err := r.Execute(context.Background(), via.yaml("c.a", "")); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(500 * time.Millisecond)
+	if n := len(l.rows("c.a")); n != 0 {
+		t.Errorf("%d rows of an unfinished copy are visible", n)
+	}
+	p.cut(0)
+	srv.same(l, r, "c.a")
+	rnd := rand.New(rand.NewPCG(3, 4))
+	for i := range 12 {
+		p.cut(int64(3000 + rnd.IntN(60000)))
+		srv.exec(fmt.Sprintf("UPDATE c.a SET v = v + 1 WHERE id %% 3 = %d", i%3), fmt.Sprintf("DELETE FROM c.a WHERE id = %d", i+1))
+		time.Sleep(time.Duration(rnd.IntN(300)) * time.Millisecond)
+	}
+	p.cut(0)
+	srv.same(l, r, "c.a")
+	if r.Status()[0].Reconnects == 0 {
+		t.Error("no reconnect was counted")
+	}
+}
+
+// TestServerRestart restarts the server under a following pipeline.
+func TestServerRestart(t *testing.T) {
+	srv := newServer(t)
+	srv.exec("CREATE DATABASE c; CREATE TABLE c.a (id INT PRIMARY KEY, v INT)", "INSERT INTO c.a SELECT seq, seq FROM seq_1_to_100")
+	l := newLake(t)
+	r := NewRunner(l.options())
+	defer r.Close(context.Background())
+	if _, err := r.Execute(context.Background(), srv.yaml("c.a", "")); err != nil {
+		t.Fatal(err)
+	}
+	srv.same(l, r, "c.a")
+	for i := range 2 {
+		srv.exec("UPDATE c.a SET v = v + 1")
+		if err := srv.Stop(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(300 * time.Millisecond)
+		if err := srv.Restart(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, func() string {
+			if _, err := srv.db.Exec(fmt.Sprintf("INSERT INTO c.a VALUES (%d, 1)", 1000+i)); err != nil {
+				return err.Error()
+			}
+			return ""
+		})
+		srv.same(l, r, "c.a")
+	}
+}
