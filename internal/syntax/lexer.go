@@ -30,6 +30,8 @@ type token struct {
 	lake     bool  // stands in a /*T! … */ comment
 	hint     int32 // 1 + index in lexer.hints of the last hint comment before it
 	pos, end int32
+	lead     int32 // start of an executable comment that opened before it, else pos
+	closed   int32 // end of the last executable comment that closed before it, or 0
 	word     string
 	str      string
 }
@@ -54,6 +56,8 @@ type lexer struct {
 	afterDot bool // the last token was a '.' with a name directly after it
 	nameEnd  int  // where the last token ended, if it was a name
 	exec     int  // depth of executable comments
+	lead     int  // where the outermost one opened, when no token followed yet
+	closed   int  // where the last one closed
 	lake     bool
 	hints    []hintText
 	pending  int32 // hint for the next token
@@ -104,6 +108,7 @@ func (l *lexer) skipBlanks() bool {
 			}
 		case c == '*' && l.exec > 0 && l.byteAt(l.pos+1) == '/':
 			l.pos += 2
+			l.closed = l.pos
 			l.exec--
 			if l.exec == 0 {
 				l.lake = false
@@ -173,6 +178,9 @@ func (l *lexer) executable(skip int, lake bool) bool {
 		version, digits = 0, 0
 	}
 	if version <= l.limit {
+		if l.exec == 0 {
+			l.lead = l.pos
+		}
 		l.pos = p + digits
 		l.exec++
 		return true
@@ -209,8 +217,12 @@ func (l *lexer) fail(msg string) bool {
 
 // next returns the next token.
 func (l *lexer) next() token {
+	l.lead, l.closed = -1, 0
 	ok := l.skipBlanks()
-	t := token{pos: int32(l.pos), end: int32(l.pos), lake: l.lake, hint: l.pending}
+	t := token{pos: int32(l.pos), end: int32(l.pos), lead: int32(l.pos), closed: int32(l.closed), lake: l.lake, hint: l.pending}
+	if l.lead >= 0 && l.exec > 0 {
+		t.lead = int32(l.lead)
+	}
 	l.pending = 0
 	if !ok {
 		t.kind, t.str = tError, l.errMsg

@@ -75,12 +75,12 @@ func (p *parser) nextStatement() (Parsed, int, error) {
 	if p.tok.kind == tEOF {
 		return Parsed{}, len(p.text), nil
 	}
-	s := Parsed{Start: int(p.tok.pos)}
+	s := Parsed{Start: int(p.tok.lead)}
 	s.Statement = p.statement()
 	if !p.isEnd() {
 		p.bad()
 	}
-	s.End = int(p.prev.end)
+	s.End = max(int(p.prev.end), int(p.tok.closed))
 	s.Placeholders = p.placeholders
 	next := len(p.text)
 	if p.is(";") {

@@ -204,7 +204,7 @@ func (p *parser) alterAction() []AlterAction {
 		return p.otherAction(w, start)
 	case "FORCE", "DISCARD", "IMPORT", "WITH", "WITHOUT", "COALESCE", "REORGANIZE", "EXCHANGE", "ANALYZE", "CHECK",
 		"OPTIMIZE", "REBUILD", "REPAIR", "REMOVE", "TRUNCATE", "SECONDARY_LOAD", "SECONDARY_UNLOAD":
-		return p.alterOther(start)
+		return p.alterOther(start, "")
 	case "PARTITION":
 		if p.peek(1).word == "BY" {
 			p.advance()
@@ -244,23 +244,29 @@ func (p *parser) otherAction(name string, start int) []AlterAction {
 	return []AlterAction{&AlterOther{At(start), name, p.textFrom(start)}}
 }
 
-// alterOther reads an action that takes the rest up to a comma outside of
-// parentheses.
-func (p *parser) alterOther(start int) []AlterAction {
-	name := p.tok.word
-	p.advance()
-	if p.tok.kind == tWord && p.tok.word != "" && name != "FORCE" {
+// alterOther reads an action that is not looked into, up to a comma outside of
+// parentheses. verb is the word before the current token, or "".
+func (p *parser) alterOther(start int, verb string) []AlterAction {
+	name := verb
+	if name == "" {
+		name = p.tok.word
+		p.advance()
+	}
+	if p.tok.kind == tWord && p.tok.word != "" {
 		name += " " + p.tok.word
 	}
-	depth := 0
-	for !p.isEnd() && (depth > 0 || !p.is(",") && !p.is(")")) {
+	partition := strings.HasSuffix(name, "PARTITION")
+	for depth := 0; !p.isEnd(); p.advance() {
+		// Partition actions take lists, and stand alone in their statement.
+		if depth == 0 && !partition && (p.is(",") || p.is(")")) {
+			break
+		}
 		switch p.tok.word {
 		case "(":
 			depth++
 		case ")":
 			depth--
 		}
-		p.advance()
 	}
 	return p.otherAction(name, start)
 }
@@ -279,7 +285,7 @@ func (p *parser) alterAdd(pos At) AlterAction {
 	switch {
 	case p.is("PARTITION") && p.peek(1).word != "(" || p.is2("PARTITION", "(") && p.peek(2).word == "PARTITION":
 		// MySQL's ADD PARTITION (PARTITION p …) and ADD PARTITION PARTITIONS n.
-		return p.alterOther(int(pos))[0]
+		return p.alterOther(int(pos), "ADD")[0]
 	case p.is("PARTITION"), p.accept3("IF", "NOT", "EXISTS") && p.is("PARTITION"):
 		a := &AlterPartitions{At: pos, IfExists: p.prev.word == "EXISTS"}
 		for p.is("PARTITION") {
@@ -294,7 +300,7 @@ func (p *parser) alterAdd(pos At) AlterAction {
 	case p.is("WATERMARK") && p.peek(1).word == "FOR":
 		return &AddColumns{At: pos, Watermarks: []*Watermark{p.watermark()}}
 	case p.is("DISTRIBUTION") || p.is("DISTRIBUTED"):
-		return p.alterOther(int(pos))[0]
+		return p.alterOther(int(pos), "ADD")[0]
 	}
 	a := &AddColumns{At: pos}
 	a.IfNotExists = p.prev.word == "EXISTS"
@@ -361,7 +367,7 @@ func (p *parser) alterDrop(pos At) AlterAction {
 		if p.peek(1).word == "(" {
 			return p.dropPartitions(pos, false)
 		}
-		return p.alterOther(int(pos))[0]
+		return p.alterOther(int(pos), "DROP")[0]
 	}
 	p.acceptAny("COLUMN", "COLUMNS")
 	d := &DropColumns{At: pos, IfExists: p.ifExists()}
@@ -391,7 +397,7 @@ func (p *parser) dropPartitions(pos At, ifExists bool) AlterAction {
 func (p *parser) alterModify(pos At) AlterAction {
 	m := &ModifyColumns{At: pos}
 	if p.is("DISTRIBUTION") {
-		return p.alterOther(int(pos))[0]
+		return p.alterOther(int(pos), "MODIFY")[0]
 	}
 	p.acceptAny("COLUMN", "COLUMNS")
 	m.IfExists = p.ifExists()
@@ -451,7 +457,7 @@ func (p *parser) alterRename(pos At) AlterAction {
 func (p *parser) alterColumn(pos At) AlterAction {
 	p.expect("ALTER")
 	if p.is("INDEX") || p.is("CHECK") || p.is("CONSTRAINT") {
-		return p.alterOther(int(pos))[0]
+		return p.alterOther(int(pos), "ALTER")[0]
 	}
 	p.accept("COLUMN")
 	a := &AlterColumnDefault{At: pos, Name: p.ident()}

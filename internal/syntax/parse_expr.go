@@ -340,7 +340,7 @@ func (p *parser) postfix(e Expr) Expr {
 				return e
 			}
 			p.accept3("AT", "TIME", "ZONE")
-			e = &AtTimeZone{pos, e, p.postfix(p.primary())}
+			e = &AtTimeZone{pos, e, p.primary()}
 		default:
 			return e
 		}

@@ -18,6 +18,14 @@ func (p *parser) query() *Query {
 		q.Into = p.into
 	}
 	p.into = saved
+	return collapse(q)
+}
+
+// collapse drops the shell of a query in parentheses.
+func collapse(q *Query) *Query {
+	if inner, ok := q.Body.(*Query); ok && unwrap(q) == QueryBody(inner) {
+		return inner
+	}
 	return q
 }
 
@@ -32,7 +40,7 @@ func (p *parser) queryFrom(first *Query) *Query {
 		q.Into = p.into
 	}
 	p.into = saved
-	return q
+	return collapse(q)
 }
 
 // unwrap drops the parentheses of a query that has no clauses of its own.

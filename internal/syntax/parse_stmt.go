@@ -5,6 +5,7 @@ import "strings"
 // statement reads one statement, up to its semicolon.
 func (p *parser) statement() Statement {
 	pos := p.at()
+	p.stmtStart = int(pos)
 	switch p.tok.word {
 	case "SELECT", "VALUES", "TABLE", "(":
 		return p.query()
@@ -171,13 +172,12 @@ func (p *parser) otherStatement() string {
 	return ""
 }
 
-// skip moves over the statement and returns it as unsupported.
+// skip moves over the rest of the statement and returns it as unsupported.
 func (p *parser) skip(what string) Statement {
-	start := int(p.tok.pos)
 	for !p.isEnd() {
 		p.advance()
 	}
-	return &Unsupported{At(start), what, p.textFrom(start)}
+	return &Unsupported{At(p.stmtStart), what, p.textFrom(p.stmtStart)}
 }
 
 // skipCompound is skip for a statement that may hold others, from its first

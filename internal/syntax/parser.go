@@ -28,6 +28,7 @@ type parser struct {
 	placeholders []int
 	into         *Into // INTO met inside the select being parsed
 	usedHint     int32 // the last hint taken
+	stmtStart    int   // of the innermost statement
 	tokens       int   // tokens of the statement so far
 	lakeSeen     bool  // a Flink clause of a CREATE TABLE stood in /*T! … */
 }

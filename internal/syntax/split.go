@@ -55,9 +55,12 @@ func (s *splitter) piece() Piece {
 	s.atStart = true
 	s.hints, s.pending = s.hints[:0], 0
 	t := s.take()
-	p := Piece{Start: int(t.pos), End: int(t.pos), Next: len(s.text), Empty: true}
+	p := Piece{Start: int(t.lead), End: int(t.pos), Next: len(s.text), Empty: true}
 	body := bodyTracker{}
 	for n := 0; ; n++ {
+		if !p.Empty && int(t.closed) > p.End {
+			p.End = int(t.closed)
+		}
 		if t.kind == tEOF {
 			return p
 		}
@@ -114,6 +117,8 @@ func (b *bodyTracker) word(n int, w string) bodyState {
 		b.depth = 1
 	case b.first == "EXECUTE" && b.second == "STATEMENT" && n == 3 && w == "BEGIN":
 		b.depth = 1
+	case b.first == "BEGIN" && n == 1 && w == "NOT": // BEGIN NOT ATOMIC …
+		b.create, b.compound, b.depth = true, true, 1
 	case b.depth > 0 && !b.compound:
 		if w == "END" && b.last == ";" {
 			b.depth = 0

@@ -1,0 +1,54 @@
+package syntax
+
+import (
+	"os"
+	"testing"
+)
+
+// fileStatements cuts a file of testdata into statements.
+func fileStatements(t testing.TB, name string) []string {
+	b, err := os.ReadFile("testdata/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []string
+	for _, p := range Split(string(b), Options{}) {
+		if !p.Empty {
+			list = append(list, string(b[p.Start:p.End]))
+		}
+	}
+	return list
+}
+
+// TestAccepted parses the statements of testdata, prints and reparses them, and
+// checks that Split, Parse and CountPlaceholders agree on each.
+func TestAccepted(t *testing.T) {
+	for _, name := range []string{"mysql.sql", "lake.sql"} {
+		for _, sql := range fileStatements(t, name) {
+			list, err := Parse(sql, Options{})
+			if err != nil {
+				t.Errorf("%s\n%v", sql, err)
+				continue
+			}
+			if len(list) != 1 {
+				t.Errorf("%s\n%d statements", sql, len(list))
+				continue
+			}
+			s := list[0]
+			if err := roundTrip(s.Statement); err != nil {
+				t.Errorf("%s\n%v", sql, err)
+			}
+			if err := checkPositions(s); err != nil {
+				t.Errorf("%s\n%v", sql, err)
+			}
+			if n := CountPlaceholders(sql, Options{}); n != len(s.Placeholders) {
+				t.Errorf("%s\ncounted %d placeholders, parsed %d", sql, n, len(s.Placeholders))
+			}
+			for _, pos := range s.Placeholders {
+				if sql[pos] != '?' {
+					t.Errorf("%s\nno placeholder at %d", sql, pos)
+				}
+			}
+		}
+	}
+}
