@@ -41,8 +41,9 @@ func Load(text []byte, o LoadOptions) (*Definition, error) {
 }
 
 type loader struct {
-	o   LoadOptions
-	def *Definition
+	o     LoadOptions
+	def   *Definition
+	batch *yaml.Node // execution.runtime-mode: BATCH
 }
 
 // at says where a node stands.
@@ -210,6 +211,9 @@ func (l *loader) document(text []byte) error {
 		if !seen[need] {
 			return l.bad(root, "the block %s is missing", need)
 		}
+	}
+	if l.batch != nil && l.def.Source.Startup != SnapshotOnly {
+		return l.bad(l.batch, "execution.runtime-mode is BATCH, which needs scan.startup.mode: snapshot in the source block")
 	}
 	if l.o.RequireName && l.def.Name == "" {
 		return l.bad(root, "pipeline.name is missing; a server knows its pipelines by name: add pipeline: name: …")
@@ -500,8 +504,12 @@ func (l *loader) settings(b entry) error {
 				return l.bad(e.node2, "%s is %q; write a number and a unit, such as 3 min", key, v)
 			}
 		case "execution.runtime-mode":
-			if m := strings.ToUpper(v); m != "STREAMING" && (m != "BATCH" || l.def.Source.Startup != SnapshotOnly) {
-				return l.bad(e.node2, "execution.runtime-mode is %s; write STREAMING, or BATCH with scan.startup.mode: snapshot", v)
+			switch strings.ToUpper(v) {
+			case "STREAMING":
+			case "BATCH":
+				l.batch = e.node2
+			default:
+				return l.bad(e.node2, "execution.runtime-mode is %s; write STREAMING or BATCH", v)
 			}
 		case "route-mode":
 			switch strings.ToUpper(v) {
