@@ -89,7 +89,7 @@ func CreateTable(t catalog.Table, flink bool) (string, error) {
 	if len(s.PartitionKeys) > 0 {
 		lake = append(lake, "PARTITIONED BY ("+strings.ReplaceAll(backquoteAll(s.PartitionKeys), ",", ", ")+")")
 	}
-	if opts := withOptions(s, true, ", "); opts != "" {
+	if opts := withOptions(s, ", "); opts != "" {
 		lake = append(lake, "WITH ("+opts+")")
 	}
 	if len(lake) > 0 {
@@ -102,12 +102,12 @@ func CreateTable(t catalog.Table, flink bool) (string, error) {
 	return out, nil
 }
 
-// withOptions lists the table's options as WITH (…) has them. Those that keep
-// MySQL's types are left out where the column list already says them.
-func withOptions(s *catalog.Schema, mysqlTypes bool, sep string) string {
+// withOptions lists the table's options as WITH (…) has them, without those that
+// follow from the columns' types.
+func withOptions(s *catalog.Schema, sep string) string {
 	var keys []string
 	for k := range s.Options {
-		if mysqlTypes && strings.HasPrefix(k, "mysql.type.") || k == "path" {
+		if strings.HasPrefix(k, "mysql.type.") || k == "path" {
 			continue
 		}
 		keys = append(keys, k)
@@ -150,7 +150,7 @@ func createFlink(t catalog.Table) string {
 			opts["fields."+f.Name+".default-value"] = *f.Default
 		}
 	}
-	if w := withOptions(&catalog.Schema{Options: opts}, false, ",\n  "); w != "" {
+	if w := withOptions(&catalog.Schema{Options: opts}, ",\n  "); w != "" {
 		out += "\nWITH (\n  " + w + "\n)"
 	} else {
 		out += "\nWITH ()"

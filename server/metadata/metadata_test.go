@@ -126,8 +126,8 @@ func TestTypesOfPaimonColumns(t *testing.T) {
 		collation string
 	}{
 		{catalog.TBoolean, "tinyint(1)", ""}, {catalog.TTinyInt, "tinyint", ""}, {catalog.TBigInt, "bigint", ""}, {catalog.TDecimal(38, 10), "decimal(38,10)", ""},
-		{catalog.TString, "varchar(16383)", "utf8mb4_0900_bin"}, {catalog.TBytes, "longblob", ""}, {catalog.Type{Kind: catalog.Char, Length: 3}, "char(3)", "utf8mb4_0900_bin"},
-		{catalog.Type{Kind: catalog.Char, Length: 300}, "varchar(300)", "utf8mb4_0900_bin"}, {catalog.TTimestamp(3), "datetime(3)", ""}, {catalog.TTimestamp(9), "datetime(6)", ""},
+		{catalog.TString, "longtext", "utf8mb4_0900_bin"}, {catalog.TBytes, "longblob", ""}, {catalog.Type{Kind: catalog.Char, Length: 3}, "char(3)", "utf8mb4_0900_bin"},
+		{catalog.Type{Kind: catalog.Char, Length: 300}, "char(300)", "utf8mb4_0900_bin"}, {catalog.TTimestamp(3), "datetime(3)", ""}, {catalog.TTimestamp(9), "datetime(6)", ""},
 		{catalog.TTimestampLTZ(0), "timestamp", ""}, {catalog.TTime(3), "time(3)", ""}, {catalog.TDate, "date", ""}, {catalog.TFloat, "float", ""},
 		{catalog.Type{Kind: catalog.Array, Elem: &catalog.Type{Kind: catalog.Int}}, "json", ""}, {catalog.Type{Kind: catalog.Varbinary, Length: 20}, "varbinary(20)", ""},
 	} {
@@ -198,7 +198,7 @@ func TestShowCreateTableOfALakeTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := CreateTable(x, false)
-	want := "CREATE TABLE `t` (\n  `k``1` int NOT NULL,\n  `dt` varchar(16383) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_bin NOT NULL COMMENT 'day''s \\\\ name',\n  `u` bigint unsigned DEFAULT NULL,\n" +
+	want := "CREATE TABLE `t` (\n  `k``1` int NOT NULL,\n  `dt` longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_bin NOT NULL COMMENT 'day''s \\\\ name',\n  `u` bigint unsigned DEFAULT NULL,\n" +
 		"  `name` varchar(20) DEFAULT NULL,\n  PRIMARY KEY (`k``1`,`dt`)\n) ENGINE=Paimon DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_0900_ai_ci\n" +
 		"/*T! PARTITIONED BY (`dt`) WITH ('bucket' = '2', 'x' = 'it''s') */"
 	if err != nil || got != want {
@@ -206,10 +206,18 @@ func TestShowCreateTableOfALakeTable(t *testing.T) {
 	}
 	got, err = CreateTable(x, true)
 	want = "CREATE TABLE `t` (\n  `k``1` INT NOT NULL,\n  `dt` STRING NOT NULL COMMENT 'day''s \\ name',\n  `u` DECIMAL(20, 0),\n  `name` STRING,\n" +
-		"  PRIMARY KEY (`k``1`, `dt`) NOT ENFORCED\n)\nPARTITIONED BY (`dt`)\nWITH (\n  'bucket' = '2',\n  'mysql.type.2' = 'bigint unsigned',\n" +
-		"  'mysql.type.3' = 'varchar(20) collate utf8mb4_0900_ai_ci',\n  'x' = 'it''s'\n)"
+		"  PRIMARY KEY (`k``1`, `dt`) NOT ENFORCED\n)\nPARTITIONED BY (`dt`)\nWITH (\n  'bucket' = '2',\n  'x' = 'it''s'\n)"
 	if err != nil || got != want {
 		t.Errorf("%v\n%s\nwant\n%s", err, got, want)
+	}
+}
+
+func TestInexpressible(t *testing.T) {
+	s := &catalog.Schema{Options: map[string]string{"mysql.type.2": "json"}, Fields: []catalog.Field{
+		{ID: 0, Name: "a", Type: catalog.TInt}, {ID: 1, Name: "b", Type: catalog.TTimestamp(9)}, {ID: 2, Name: "c", Type: catalog.TString},
+		{ID: 3, Name: "d", Type: catalog.Type{Kind: catalog.Array, Elem: &catalog.Type{Kind: catalog.Int}}}}}
+	if got := Inexpressible(s); !slices.Equal(got, []string{"b", "d"}) {
+		t.Error(got)
 	}
 }
 

@@ -25,11 +25,6 @@ type ColumnType struct {
 	Charset, Collation string
 }
 
-// MaxVarchar is the most characters that a VARCHAR shows: what MySQL can
-// declare with four bytes a character. STRING shows as that, since clients
-// group and compare VARCHAR but not LONGTEXT.
-const MaxVarchar = 16383
-
 // TypeOf describes the type of a stored column: what MySQL knew of it, as
 // the table's option tells (DESIGN D15), else what its Paimon type shows as.
 func TypeOf(f catalog.Field, mysqlType string) ColumnType {
@@ -67,22 +62,19 @@ func paimonType(t catalog.Type) string {
 	case catalog.Decimal:
 		return "decimal(" + strconv.Itoa(t.Length) + "," + strconv.Itoa(t.Scale) + ")"
 	case catalog.Char:
-		if t.Length <= 255 {
-			return n("char", t.Length)
-		}
-		return n("varchar", min(t.Length, MaxVarchar))
+		return n("char", t.Length)
 	case catalog.Varchar:
-		return n("varchar", min(t.Length, MaxVarchar))
+		if t.Length == catalog.MaxLength {
+			return "longtext"
+		}
+		return n("varchar", t.Length)
 	case catalog.Binary:
-		if t.Length <= 255 {
-			return n("binary", t.Length)
-		}
-		return n("varbinary", min(t.Length, 65535))
+		return n("binary", t.Length)
 	case catalog.Varbinary:
-		if t.Length <= 65535 {
-			return n("varbinary", t.Length)
+		if t.Length == catalog.MaxLength {
+			return "longblob"
 		}
-		return "longblob"
+		return n("varbinary", t.Length)
 	case catalog.Date:
 		return "date"
 	case catalog.Time:
@@ -95,6 +87,25 @@ func paimonType(t catalog.Type) string {
 		return "longblob"
 	}
 	return "json"
+}
+
+// Inexpressible returns the names of columns whose Paimon types MySQL's spelling
+// cannot say, so that a table made from SHOW CREATE TABLE would have others.
+func Inexpressible(s *catalog.Schema) (names []string) {
+	for _, f := range s.Fields {
+		if s.MySQLType(f) != "" {
+			continue
+		}
+		switch f.Type.Kind {
+		case catalog.Boolean, catalog.Time, catalog.Array, catalog.Map, catalog.Multiset, catalog.Row, catalog.Variant, catalog.Blob:
+			names = append(names, f.Name)
+		case catalog.Timestamp, catalog.TimestampLTZ:
+			if f.Type.Length > 6 {
+				names = append(names, f.Name)
+			}
+		}
+	}
+	return names
 }
 
 // ParseColumnType reads a type in MySQL's spelling, such as "bigint unsigned",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/thermocline/thermocline/catalog"
@@ -127,7 +128,11 @@ func (s *Session) show(ctx context.Context, x *syntax.Show, run *statement) (met
 		if err != nil {
 			return metadata.Listing{}, err
 		}
-		return metadata.ShowCreateTable(t, s.text("lake_ddl_dialect") == "flink")
+		flink := s.text("lake_ddl_dialect") == "flink"
+		if cols := metadata.Inexpressible(t.Schema()); len(cols) > 0 && !flink {
+			s.warn("Note", errs.New(errs.User, errs.KindNone, "MySQL's spelling cannot say the types of %s; SET lake_ddl_dialect = 'flink' to see them", strings.Join(cols, ", ")))
+		}
+		return metadata.ShowCreateTable(t, flink)
 	case syntax.ShowCreateView:
 		db, t, err := s.showTable(ctx, x.Table, x.Database)
 		if err != nil {
