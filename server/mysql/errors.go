@@ -120,7 +120,6 @@ var kinds = map[errs.Kind]code{
 	errs.CollationCharset:   {1253, "42000"},
 	errs.NotRolledBack:      {1196, "HY000"},
 	"read only transaction": {1792, "25006"},
-	"data truncated":        {1265, "01000"},
 	errs.NoAutoCreate:       {1410, "42000"},
 
 	errs.AccessDenied:    {1045, "28000"},
