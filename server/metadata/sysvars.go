@@ -166,7 +166,7 @@ var settings = map[string]struct {
 	"rand_seed1":                         {FixedEffect, nil},
 	"rand_seed2":                         {FixedEffect, nil},
 	"end_markers_in_json":                {FixedEffect, nil},
-	"explain_format":                     {FixedEffect, []string{"TRADITIONAL", "TREE", "JSON"}},
+	"explain_format":                     {Honoured, []string{"TRADITIONAL", "TREE", "JSON"}},
 	"resultset_metadata":                 {FixedEffect, []string{"FULL", "NONE"}},
 	"sql_generate_invisible_primary_key": {FixedEffect, nil},
 	"binlog_format":                      {NoEffect, []string{"MIXED", "STATEMENT", "ROW"}},
