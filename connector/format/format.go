@@ -48,8 +48,10 @@ type ReadOptions struct {
 	// Path names the file in errors.
 	Path string
 	// Columns are what the batches will have, in this order. A column that the
-	// file lacks is all NULL. Empty: batches without columns, only with Len.
+	// file lacks is all NULL, or with Strict corruption. Empty: batches without
+	// columns, only with Len.
 	Columns []Column
+	Strict  bool
 	// Filter prunes parts of the file (row groups) by their statistics. Its
 	// columns are positions in FilterColumns. nil: everything is read.
 	Filter        *connector.Predicate

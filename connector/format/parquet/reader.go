@@ -45,6 +45,9 @@ func (Format) NewReader(ctx context.Context, f fileio.File, opts format.ReadOpti
 	}
 	for _, c := range opts.Columns {
 		n, err := pf.field(c.Name)
+		if n == nil && err == nil && opts.Strict {
+			err = fmt.Errorf("column %q is missing", c.Name)
+		}
 		if err == nil {
 			var col column
 			col, err = pf.newColumn(n, c.Name, c.Type)

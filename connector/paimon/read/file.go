@@ -135,7 +135,7 @@ func (sc *scan) openFile(ctx context.Context, e *spec.ManifestEntry, opts fileOp
 	if err != nil {
 		return nil, err
 	}
-	ro := format.ReadOptions{Path: f.path, Columns: l.file, BatchRows: sc.req.BatchRows, Budget: sc.req.Budget}
+	ro := format.ReadOptions{Path: f.path, Columns: l.file, Strict: true, BatchRows: sc.req.BatchRows, Budget: sc.req.Budget}
 	if opts.merge || opts.kinds {
 		ro.Columns = append([]format.Column(nil), l.file...)
 		if opts.merge {

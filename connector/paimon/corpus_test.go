@@ -1,0 +1,204 @@
+package paimon_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/thermocline/thermocline/connector/fileio"
+	"github.com/thermocline/thermocline/connector/format"
+	"github.com/thermocline/thermocline/connector/format/parquet"
+	"github.com/thermocline/thermocline/connector/paimon"
+	"github.com/thermocline/thermocline/internal/testkit"
+)
+
+// corpusTables are the tables of Java Paimon 2.0.0, with the rows that Java read
+// from them, that testdata/tables.tar.zst holds.
+var corpusTables = []string{
+	"append_bucketed", "append_unaware", "branch_fast_forward", "bucket_dynamic", "bucket_postpone", "changelog_lookup", "column_defaults",
+	"compression_parquet_gzip", "compression_parquet_lz4", "compression_parquet_none", "compression_parquet_snappy", "empty_no_snapshot",
+	"evolution_append_parquet", "evolution_casts_parquet", "evolution_pk_parquet", "expired_tag_kept", "file_index_files", "first_row", "ignore_delete",
+	"manifest_many_small", "odd_column_names", "overwrite_dynamic_static", "overwrite_pk_truncate", "partition_date", "partition_default_name",
+	"partition_multi_overwrite", "partition_string_special", "partition_timestamp", "pk_composite_key", "pk_dedup_levels_parquet", "pk_dedup_string_key",
+	"pk_dedup_thin_mode_parquet", "rollback_snapshot", "row_tracking", "stats_mode_counts", "stats_mode_full", "stats_mode_none", "stats_mode_per_field",
+	"tags_branches", "type_multiset", "types_append_parquet", "types_pk_parquet",
+}
+
+const corpusArchive = "testdata/tables.tar.zst"
+
+// TestCorpusArchive writes the archive with THERMOCLINE_UPDATE=1; otherwise it
+// checks that the archive holds what the shared fixtures do, where they exist.
+func TestCorpusArchive(t *testing.T) {
+	root, expectedRoot := testkit.Shared(t, "fixtures/paimon-latest"), testkit.Shared(t, "fixtures/expected/paimon-latest")
+	var b bytes.Buffer
+	zw, err := zstd.NewWriter(&b, zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(8<<20))
+	if err != nil {
+		t.Fatal(err)
+	}
+	z := tar.NewWriter(zw)
+	add := func(base, prefix string) {
+		err := filepath.WalkDir(base, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			rel, err := filepath.Rel(base, path)
+			if err != nil {
+				return err
+			}
+			data, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			err = z.WriteHeader(&tar.Header{Name: prefix + "/" + filepath.ToSlash(rel), Mode: 0o644, Size: int64(len(data)), Format: tar.FormatPAX})
+			if err == nil {
+				_, err = z.Write(data)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, n := range corpusTables {
+		add(filepath.Join(root, n), "tables/"+n)
+		add(filepath.Join(expectedRoot, n), "expected/"+n)
+	}
+	if err := errors.Join(z.Close(), zw.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if os.Getenv("THERMOCLINE_UPDATE") != "" {
+		if err := os.WriteFile(corpusArchive, b.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	have, want := unpack(t, nil), unpack(t, b.Bytes())
+	for n, d := range want {
+		if !bytes.Equal(have[n], d) {
+			t.Errorf("%s differs from the fixtures: THERMOCLINE_UPDATE=1 writes the archive anew", n)
+		}
+	}
+	if len(have) != len(want) {
+		t.Errorf("%d files, want %d", len(have), len(want))
+	}
+}
+
+// unpack reads an archive, the stored one for nil.
+func unpack(t testing.TB, data []byte) map[string][]byte {
+	t.Helper()
+	if data == nil {
+		var err error
+		if data, err = os.ReadFile(corpusArchive); err != nil {
+			t.Fatal(err)
+		}
+	}
+	zr, err := zstd.NewReader(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer zr.Close()
+	out := map[string][]byte{}
+	for r := tar.NewReader(zr); ; {
+		h, err := r.Next()
+		if err == io.EOF {
+			return out
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out[h.Name], err = io.ReadAll(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// corpusCase is one read of the corpus, equal to Java's.
+type corpusCase struct {
+	expected
+	rows []string
+	sum  string
+}
+
+// loadCorpus puts the archive into a store in memory, below /lake, and returns
+// the reads with their expected rows.
+func loadCorpus(t testing.TB) (*fileio.Memory, []corpusCase) {
+	t.Helper()
+	files := fileio.NewMemory()
+	var cases []corpusCase
+	for n, data := range unpack(t, nil) {
+		if rel, ok := strings.CutPrefix(n, "tables/"); ok {
+			if err := files.WriteFile(ctx, "/lake/"+rel, data); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		rel, _ := strings.CutPrefix(n, "expected/")
+		e, ok := parseExpected(rel)
+		if !ok || !strings.HasSuffix(rel, ".jsonl") {
+			continue
+		}
+		path := filepath.Join(t.TempDir(), "rows.jsonl")
+		if err := os.WriteFile(path, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		h, rows := load(t, path)
+		cases = append(cases, corpusCase{expected: e, rows: rows, sum: h.SHA256})
+	}
+	slices.SortFunc(cases, func(a, b corpusCase) int { return strings.Compare(a.path, b.path) })
+	return files, cases
+}
+
+func driverOver(files fileio.FileIO) *paimon.Driver {
+	return paimon.NewDriver(paimon.Config{Files: files, Formats: format.NewRegistry(parquet.Format{})})
+}
+
+// TestCorpus reads the tables of the archive from a store in memory and compares
+// with the rows that Java read.
+func TestCorpus(t *testing.T) {
+	files, cases := loadCorpus(t)
+	d := driverOver(files)
+	var lines []string
+	equal := 0
+	for _, c := range cases {
+		got, err := c.outcome(d, scanOptions{})
+		if err != nil {
+			t.Errorf("%s: %v", c.path, err)
+			continue
+		}
+		if got == "equal" {
+			equal++
+		}
+		lines = append(lines, c.path+": "+got)
+	}
+	t.Logf("%d of %d reads are equal, the others are refused", equal, len(cases))
+	golden(t, "testdata/corpus.golden", lines)
+}
+
+// outcome is outcome for a read of the corpus.
+func (c corpusCase) outcome(d *paimon.Driver, o scanOptions) (string, error) {
+	tb, err := c.open(d, "/lake")
+	var got []string
+	if err == nil {
+		got, _, err = rows(tb, c.ref, o)
+	}
+	if text, ok := refusal(err); ok {
+		return text, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	if diff := compare("/lake", "/lake/"+c.table, c.expected, got, c.rows, c.sum); diff != "" {
+		return "", fmt.Errorf("%s", diff)
+	}
+	return "equal", nil
+}
