@@ -210,10 +210,13 @@ func comparableTemporal(ctx *Context, a, b Expr) (Expr, Expr, Type, error) {
 	ta, tb := a.Type(), b.Type()
 	both := func(t Type) (Expr, Expr, Type, error) { return convert(ctx, a, t), convert(ctx, b, t), t, nil }
 	if ta.IsTemporal() && tb.IsTemporal() {
+		t := ta
+		t.Scale = max(ta.Scale, tb.Scale)
 		switch {
 		case ta.Class == tb.Class:
-			t := ta
-			t.Scale = max(ta.Scale, tb.Scale)
+			return both(t)
+		case ta.Class == Timestamp && tb.Class != Time && IsConst(b), tb.Class == Timestamp && ta.Class != Time && IsConst(a):
+			t.Class = Timestamp
 			return both(t)
 		}
 		return both(TDateTime(6))
@@ -241,7 +244,10 @@ func comparableTemporal(ctx *Context, a, b Expr) (Expr, Expr, Type, error) {
 		if constant {
 			s := l.Val.Vec.Bytes(0)
 			p := parseDateTime(s, false)
-			if p.kind == Null || p.truncated && !onlySpaces(s) && p.kind == Null {
+			if err := ctx.zeroDate(p, false); err != nil {
+				return nil, nil, Type{}, err
+			}
+			if p.kind == Null {
 				return nil, nil, Type{}, errs.Userf(errs.WrongValue, "Incorrect %s value: '%s'", ta.sqlName(), shown(s))
 			}
 			if p.kind == Date && ta.Class == Date {

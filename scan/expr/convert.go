@@ -124,15 +124,15 @@ func converter(from, to Type) kernel {
 		return func(ev *evaluation) (*vector.Vec, error) {
 			out := ev.out(vector.I32)
 			f := dateTimes(ev.ctx, from, ev.args[0], "date")
-			ev.rows(func(i int) {
+			return out, ev.each(func(i int) error {
 				p, ok := f(i)
 				if !ok {
 					out.SetNull(i)
-					return
+					return ev.ctx.zeroDate(p, false)
 				}
 				out.I32s[i], _ = splitDateTime(p.us)
+				return nil
 			})
-			return out, nil
 		}
 	case DateTime, Timestamp:
 		return func(ev *evaluation) (*vector.Vec, error) {
@@ -140,19 +140,19 @@ func converter(from, to Type) kernel {
 			f := dateTimes(ev.ctx, from, ev.args[0], "datetime")
 			cut := ev.ctx.Mode.Has(TimeTruncateFractional)
 			z := ev.ctx.zone()
-			ev.rows(func(i int) {
+			return out, ev.each(func(i int) error {
 				p, ok := f(i)
 				us := p.rounded(to.Scale, cut)
 				if !ok || !validDateTime(us) {
 					out.SetNull(i)
-					return
+					return ev.ctx.zeroDate(p, false)
 				}
 				if to.Class == Timestamp {
 					us = instantOf(us, z)
 				}
 				out.I64s[i] = us
+				return nil
 			})
-			return out, nil
 		}
 	case Time:
 		return func(ev *evaluation) (*vector.Vec, error) {

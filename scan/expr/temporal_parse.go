@@ -16,6 +16,9 @@ type parsed struct {
 	delimAt   int
 	delimWant byte
 	offset    bool // had a zone displacement; us is then UTC
+	// partial: a date whose month or day is zero, which MySQL lets through in
+	// some places and this package refuses; kind is Null.
+	partial bool
 }
 
 // dateMode are the rules for zero and partial dates.
@@ -174,7 +177,7 @@ func parseDateTime(s []byte, onlyDateTime bool) (p parsed) {
 		return parsed{truncated: true}
 	}
 	if !(dateMode{}).valid(y, date[1], date[2]) {
-		return parsed{truncated: true}
+		return parsed{truncated: true, partial: date[1] == 0 || date[2] == 0}
 	}
 	p.kind = DateTime
 	if fields <= 3 {
@@ -344,7 +347,7 @@ func numberToDateTime(nr int64) (p parsed) {
 	kind := Date
 	switch {
 	case nr == 0:
-		return parsed{truncated: true}
+		return parsed{truncated: true, partial: true}
 	case nr >= 10000101000000:
 		kind = DateTime
 		if nr > 99999999999999 {
@@ -379,7 +382,7 @@ func numberToDateTime(nr int64) (p parsed) {
 	y, m, day := int(d/10000), int(d/100%100), int(d%100)
 	h, mi, s := t/10000, t/100%100, t%100
 	if !(dateMode{}).valid(y, m, day) || h > 23 || mi > 59 || s > 59 {
-		return parsed{truncated: true}
+		return parsed{truncated: true, partial: (m == 0 || day == 0) && m <= 12 && day <= 31}
 	}
 	return parsed{kind: kind, us: int64(daysOf(y, m, day))*usPerDay + h*usPerHour + mi*usPerMinute + s*usPerSecond}
 }

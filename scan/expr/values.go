@@ -275,9 +275,18 @@ func texts(ctx *Context, t Type, v *vector.Vec) func(i int) []byte {
 // A temporal value that could not be read.
 var noDate = parsed{truncated: true}
 
+// zeroDate is the error for a date with a zero month or day where MySQL would
+// let it through: in fuzzy functions (YEAR, DATE_FORMAT, …), and everywhere when
+// sql_mode allows zero dates. Lake tables cannot hold such dates.
+func (c *Context) zeroDate(p parsed, fuzzy bool) error {
+	if p.partial && (fuzzy || !c.Mode.Has(NoZeroDate|NoZeroInDate) || c.Mode.Has(AllowInvalidDates)) {
+		return errs.Unsupportedf(-1, "dates whose month or day is zero")
+	}
+	return nil
+}
+
 // dateTimes reads rows as dates or date-times (wall clock). ok is false, and a
-// warning was given, when a row is none. fuzzy functions (YEAR, DATE_FORMAT, …)
-// accept partial dates in MySQL; those are refused here.
+// warning was given, when a row is none.
 func dateTimes(ctx *Context, t Type, v *vector.Vec, label string) func(i int) (parsed, bool) {
 	switch t.Class {
 	case Date:
@@ -300,7 +309,7 @@ func dateTimes(ctx *Context, t Type, v *vector.Vec, label string) func(i int) (p
 		return func(i int) (parsed, bool) {
 			x := intAt(v, i)
 			p := noDate
-			if x > 0 {
+			if x >= 0 {
 				p = numberToDateTime(x)
 			}
 			if p.kind == Null {
