@@ -90,21 +90,26 @@ func guard(f func() error) (err error) {
 	return f()
 }
 
+// closing closes an operator; its error counts when there is none yet.
+func closing(op operator, err *error) {
+	if e := op.Close(); *err == nil {
+		*err = e
+	}
+}
+
 // each runs fn on every range of every phase and hands the results to deliver in
 // the order of the ranges. deliver runs on the caller's goroutine. All workers
 // have ended when it returns.
 func each[T any](ctx context.Context, x *query, phases []phase, fn func(ctx context.Context, op operator) (T, error), deliver func(T) error) error {
 	for _, p := range phases {
 		run := func(ctx context.Context, i int) (out T, err error) {
-			err = guard(func() error {
+			err = guard(func() (err error) {
 				op, err := p.open(ctx, i)
 				if err != nil {
 					return err
 				}
+				defer closing(op, &err) // also when fn panics
 				out, err = fn(ctx, op)
-				if e := op.Close(); err == nil {
-					err = e
-				}
 				return err
 			})
 			return out, err
@@ -331,16 +336,13 @@ func startParallel(x *query, p phase, workers int) *parallel {
 					return
 				}
 				out := g.ranges[i]
-				err := guard(func() error {
+				err := guard(func() (err error) {
 					op, err := p.open(ctx, i)
 					if err != nil {
 						return err
 					}
-					err = g.pump(ctx, op, out)
-					if e := op.Close(); err == nil {
-						err = e
-					}
-					return err
+					defer closing(op, &err)
+					return g.pump(ctx, op, out)
 				})
 				if err != nil {
 					select {

@@ -12,8 +12,8 @@ type account struct {
 	held int64
 }
 
-// block is the least that is reserved at once, so that the budget's counters
-// are touched rarely.
+// block is the least that a large structure reserves at once, so that the
+// budget's counters are touched rarely; small ones double.
 const block = 64 << 10
 
 // hold makes the reservation cover n bytes.
@@ -21,12 +21,21 @@ func (a *account) hold(n int64) error {
 	if n <= a.held {
 		return nil
 	}
-	more := max(n-a.held, block)
+	more := max(n-a.held, min(block, max(a.held, 4<<10)))
 	if err := a.pays.Reserve(more); err != nil {
 		return err
 	}
 	a.held += more
 	return nil
+}
+
+// fit makes the reservation cover n bytes and little more.
+func (a *account) fit(n int64) error {
+	if over := a.held - n; over > block {
+		a.pays.Release(over)
+		a.held -= over
+	}
+	return a.hold(n)
 }
 
 // free gives everything back.

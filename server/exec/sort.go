@@ -88,8 +88,12 @@ func (s *sorting) collect(ctx context.Context, op operator) (*run, error) {
 	var sel []uint16
 	for {
 		b, err := op.Next(ctx)
-		if err != nil || b == nil {
-			return r, err
+		if err != nil {
+			return nil, err
+		}
+		if b == nil {
+			r.cut(0)
+			return r, r.acct.fit(r.bytes())
 		}
 		for i, k := range s.keys {
 			if vecs[i], err = k.Eval(s.x.env.Expr, b); err != nil {
@@ -109,8 +113,8 @@ func (s *sorting) collect(ctx context.Context, op operator) (*run, error) {
 			sel = append(sel, uint16(row))
 		}
 		r.rows.add(b.Cols, sel, len(sel))
-		r.cut()
-		if err := r.acct.hold(r.bytes()); err != nil {
+		r.cut(cutRows)
+		if err := r.acct.fit(r.bytes()); err != nil {
 			return nil, errs.New(errs.ClassOf(err), errs.KindOf(err), "sort rows: %w", err)
 		}
 	}
@@ -151,12 +155,13 @@ func (r *run) bytes() int64 {
 
 // cutRows is the number of rows that a top-N holds at least before it drops
 // those that are not needed.
-const cutRows = 8192
+const cutRows = 1024
 
-// cut drops the rows that cannot be among those kept.
-func (r *run) cut() {
+// cut drops the rows that cannot be among those kept, when there are at least
+// least of them and twice as many as are kept, or any when least is 0.
+func (r *run) cut(least int64) {
 	keep := r.s.keep
-	if keep < 0 || int64(r.rows.n) < max(2*keep, cutRows) {
+	if n := int64(r.rows.n); keep < 0 || n <= keep || least > 0 && n < max(2*keep, least) {
 		return
 	}
 	order := r.order()[:keep]
@@ -192,8 +197,8 @@ func (r *run) merge(o *run) error {
 	}
 	r.rows.merge(&o.rows)
 	o.acct.free()
-	r.cut()
-	return r.acct.hold(r.bytes())
+	r.cut(cutRows)
+	return r.acct.fit(r.bytes())
 }
 
 // order returns the rows in order.

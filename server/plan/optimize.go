@@ -53,7 +53,23 @@ func filtered(n Node, conds []expr.Expr) Node {
 		return n
 	}
 	if f, ok := n.(*Filter); ok {
-		return &Filter{In: f.In, Conds: append(append([]expr.Expr(nil), f.Conds...), conds...)}
+		return &Filter{In: f.In, Conds: joined(f.Conds, conds)}
 	}
 	return &Filter{In: n, Conds: conds}
+}
+
+// joined appends conditions that are not there yet.
+func joined(a, b []expr.Expr) []expr.Expr {
+	out := append([]expr.Expr(nil), a...)
+	seen := map[string]bool{}
+	for _, c := range a {
+		seen[c.Key()] = true
+	}
+	for _, c := range b {
+		if k := c.Key(); !seen[k] || c.Traits()&expr.Volatile != 0 {
+			seen[k] = true
+			out = append(out, c)
+		}
+	}
+	return out
 }

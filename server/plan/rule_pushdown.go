@@ -55,7 +55,7 @@ func (o *optimizer) pushdown(n Node, conds []expr.Expr) Node {
 			return n
 		}
 		c := *n
-		c.Conds = append(append([]expr.Expr(nil), n.Conds...), conds...)
+		c.Conds = joined(n.Conds, conds)
 		return &c
 	case *Aggregate:
 		by := map[ColID]expr.Expr{}
@@ -173,7 +173,7 @@ func (o *optimizer) pushJoin(n *Join, conds []expr.Expr) Node {
 	own := j.Conds
 	j.Conds = nil
 	if j.Kind == Inner {
-		conds, own = append(append([]expr.Expr(nil), own...), conds...), nil
+		conds, own = o.factor(append(append([]expr.Expr(nil), own...), conds...)), nil
 	}
 	for _, c := range conds {
 		l, r := left.covers(c), right.covers(c)
@@ -186,6 +186,12 @@ func (o *optimizer) pushJoin(n *Join, conds []expr.Expr) Node {
 				rc = append(rc, c)
 			default:
 				j.Conds = append(j.Conds, c)
+				if x, ok := o.implied(c, left); ok {
+					lc = append(lc, x)
+				}
+				if x, ok := o.implied(c, right); ok {
+					rc = append(rc, x)
+				}
 			}
 		case Left, Semi, Anti, Mark, Single:
 			if l {
