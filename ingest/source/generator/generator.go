@@ -168,10 +168,10 @@ type change struct {
 // script are the first transactions: an insert, three inserts, an update of two
 // rows, a delete.
 var script = [][]change{
-	{{vector.Insert, order{3001, 1, "US", 10.5, "NEW", base + 3600}}},
-	{{vector.Insert, order{6001, 2, "EU", 18.5, "NEW", base + 7200}}, {vector.Insert, order{6002, 3, "CN", 27, "NEW", base + 7201}}, {vector.Insert, order{6003, 4, "UK", 12.5, "NEW", base + 7202}}},
-	{{vector.UpdateAfter, order{6001, 2, "EU", 23.5, "PAID", base + 7200}}, {vector.UpdateAfter, order{6002, 3, "CN", 32, "PAID", base + 7201}}},
-	{{vector.Delete, order{6003, 4, "UK", 12.5, "NEW", base + 7202}}},
+	{{vector.Insert, order{3001, 31, "US", 12.3, "PAID", base + 3600}}},
+	{{vector.Insert, order{6001, 61, "US", 18.5, "NEW", base + 7200}}, {vector.Insert, order{6002, 62, "EU", 27, "PAID", base + 7201}}, {vector.Insert, order{6003, 63, "APAC", 33.3, "NEW", base + 7202}}},
+	{{vector.UpdateAfter, order{6001, 61, "US", 23.5, "PAID", base + 7200}}, {vector.UpdateAfter, order{6002, 62, "EU", 32, "PAID", base + 7201}}},
+	{{vector.Delete, order{6003, 63, "APAC", 33.3, "NEW", base + 7202}}},
 }
 
 // made returns the order that transaction n inserts.

@@ -218,7 +218,7 @@ func appendJSONString(dst, s []byte) []byte {
 
 // appendJSONDouble writes a double as the server's my_gcvt does: the shortest
 // digits that read back as the same number, without exponent while the point
-// lies within 15 digits, and with ".0" where nothing else tells it from an
+// lies within 15 digits or among the significant ones, and with ".0" where nothing else tells it from an
 // integer.
 func appendJSONDouble(dst []byte, f float64) ([]byte, error) {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
@@ -235,7 +235,14 @@ func appendJSONDouble(dst []byte, f float64) ([]byte, error) {
 		return dst, errJSON
 	}
 	point := exp + 1 // digits before the point
-	if f == 0 || point >= -14 && point <= 15 {
+	mantissa := at   // significant digits
+	if e[0] == '-' {
+		mantissa--
+	}
+	if mantissa > 1 {
+		mantissa-- // the point
+	}
+	if f == 0 || point >= -14 && (point <= 15 || mantissa > point) {
 		start := len(dst)
 		dst = strconv.AppendFloat(dst, f, 'f', -1, 64)
 		for _, c := range dst[start:] {

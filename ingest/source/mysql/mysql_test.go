@@ -27,6 +27,8 @@ type testServer struct {
 	t    *testing.T
 	port int
 	db   *sql.DB
+
+	user, password string
 }
 
 func startServer(t *testing.T, options ...string) *testServer {
@@ -42,7 +44,7 @@ func connectServer(t *testing.T, port int, user, password string) *testServer {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	return &testServer{t, port, db}
+	return &testServer{t, port, db, user, password}
 }
 
 func (s *testServer) exec(stmts ...string) {
@@ -57,8 +59,8 @@ func (s *testServer) exec(stmts ...string) {
 // source opens the server as a source; extra are further options "k=v".
 func (s *testServer) source(extra ...string) *Source {
 	s.t.Helper()
-	opts := []source.Option{{Key: "hostname", Value: "127.0.0.1"}, {Key: "port", Value: strconv.Itoa(s.port)}, {Key: "username", Value: mariadb.User},
-		{Key: "password", Value: mariadb.Password}, {Key: "heartbeat.interval", Value: "1s"}}
+	opts := []source.Option{{Key: "hostname", Value: "127.0.0.1"}, {Key: "port", Value: strconv.Itoa(s.port)}, {Key: "username", Value: s.user},
+		{Key: "password", Value: s.password}, {Key: "heartbeat.interval", Value: "1s"}}
 	for _, e := range extra {
 		k, v, _ := strings.Cut(e, "=")
 		opts = append(opts, source.Option{Key: k, Value: v})
@@ -232,7 +234,12 @@ var zoo = []string{
 func TestZoo(t *testing.T) {
 	srv := startServer(t)
 	srv.exec(zoo...)
-	checkZoo(t, srv, []string{"z.numbers", "z.times", "z.texts", "z.bytes", "z.labels", "z.maria"})
+	names := []string{"z.numbers", "z.times", "z.texts", "z.bytes", "z.labels", "z.maria"}
+	for _, setting := range []string{"binlog_row_metadata = 'NO_LOG'", "binlog_row_metadata = 'MINIMAL'", "binlog_row_metadata = 'FULL'", "log_bin_compress = ON", "time_zone = '+09:00'", "binlog_checksum = 'NONE'"} {
+		srv.exec("SET GLOBAL " + setting)
+		srv.db.SetMaxIdleConns(0) // the setting counts for new sessions
+		t.Run(setting, func(t *testing.T) { checkZoo(t, srv, names) })
+	}
 }
 
 func checkZoo(t *testing.T, srv *testServer, names []string) {
