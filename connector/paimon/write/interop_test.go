@@ -257,3 +257,61 @@ func TestJavaReads(t *testing.T) {
 		t.Error("Java dumped nothing")
 	}
 }
+
+// TestJavaWritesToo lets Java Paimon and us write to one table in turn, each
+// compacting it.
+func TestJavaWritesToo(t *testing.T) {
+	program := os.Getenv("THERMOCLINE_PAIMON_JAVA")
+	if program == "" {
+		t.Skip("needs THERMOCLINE_PAIMON_JAVA, a program that runs Java Paimon")
+	}
+	root := t.TempDir()
+	for n, s := range shapes(1)[:2] {
+		x := newTable(t, fileio.Local{NoSync: true}, filepath.Join(root, "default.db", fmt.Sprintf("law%d", n)), s)
+		m := &model{x: x, rows: map[string]string{}}
+		r := rand.New(rand.NewPCG(11, uint64(n)))
+		id := int64(0)
+		for round := range 2 {
+			w, c := x.writer(nil), x.committer("cdc-turns")
+			for range 7 {
+				rows := make([]row, 1+r.IntN(30))
+				for i := range rows {
+					rows[i] = randomRow(r, s, 100)
+				}
+				m.apply(rows)
+				id++
+				x.do(w, c, id, rows...)
+			}
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+			var script strings.Builder
+			fmt.Fprintf(&script, `{"op":"use","table":"default.law%d"}`+"\n", n)
+			for range 5 {
+				rows := make([]row, 1+r.IntN(30))
+				var texts []string
+				for i := range rows {
+					rows[i] = randomRow(r, s, 100)
+					texts = append(texts, fmt.Sprintf(`{"%s":%s}`, vector.RowKindString(rows[i].kind), rowText(s, x.batch(rows[i]), 0)))
+				}
+				m.apply(rows)
+				fmt.Fprintf(&script, `{"op":"write","rows":[%s]}`+"\n", strings.Join(texts, ","))
+			}
+			if round == 1 {
+				script.WriteString(`{"op":"compact","full":true}` + "\n")
+			}
+			file := filepath.Join(root, "script.jsonl")
+			if err := os.WriteFile(file, []byte(script.String()), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if out, err := exec.Command(program, "exec", "--warehouse", root, file).CombinedOutput(); err != nil {
+				t.Fatalf("Java cannot write: %v\n%s", err, out)
+			}
+			same(t, fmt.Sprintf("table %d, round %d", n, round), x.read(catalog.Ref{}), m.sorted())
+		}
+		out, err := exec.Command(program, "verify", x.dir, x.expect("turns", m.sorted())).CombinedOutput()
+		if err != nil || !strings.Contains(string(out), " 0 problems") {
+			t.Errorf("Java disagrees: %v\n%s", err, out)
+		}
+	}
+}
