@@ -38,6 +38,9 @@ type Context struct {
 	Warnings *Warnings
 	// Session answers what functions ask of the session; nil makes them NULL.
 	Session Session
+	// Done is closed when the statement shall end; functions that wait (SLEEP)
+	// return then. nil never ends.
+	Done <-chan struct{}
 
 	state *sync.Map // per statement state of volatile functions, by expression
 }

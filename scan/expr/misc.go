@@ -266,8 +266,14 @@ func init() {
 				if s < 0 {
 					return errs.Userf(errs.WrongArguments, "Incorrect arguments to sleep.")
 				}
-				time.Sleep(time.Duration(min(s, 1e9) * float64(time.Second)))
-				return nil
+				wait := time.NewTimer(time.Duration(min(s, 1e9) * float64(time.Second)))
+				defer wait.Stop()
+				select {
+				case <-wait.C:
+					return nil
+				case <-ev.ctx.Done:
+					return errs.Userf(errs.Killed, "Query execution was interrupted")
+				}
 			}
 		}})
 

@@ -32,6 +32,7 @@ type statement struct {
 func (run *statement) context() *expr.Context {
 	if run.expr == nil {
 		run.expr = run.s.newContext()
+		run.expr.Done = run.ctx.Done()
 	}
 	return run.expr
 }
