@@ -99,6 +99,9 @@ func (a *assigner) convert(v *vector.Vec, sel []uint16, n, row int) (*vector.Vec
 			out.AppendNull()
 			continue
 		}
+		if a.strict && v.Kind == vector.Str && (a.typ.Class == expr.Double || a.typ.Class == expr.Float) && len(bytes.TrimSpace(v.Bytes(i))) == 0 {
+			return nil, a.truncated(row + k) // a cast reads it as 0
+		}
 		if err := a.store(out, w, i, row+k); err != nil {
 			return nil, err
 		}
@@ -193,6 +196,9 @@ func (a *assigner) store(out, w *vector.Vec, i, row int) error {
 			out.AppendBytes(vector.AppendDecimalText(nil, w, i, a.typ.Scale))
 			return nil
 		}
+		out.AppendFrom(w, i)
+		return nil
+	case expr.Double:
 		out.AppendFrom(w, i)
 		return nil
 	case expr.Float:

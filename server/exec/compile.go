@@ -32,10 +32,18 @@ func (c compiler) bind(e expr.Expr, l layout) (expr.Expr, error) {
 	var missing error
 	e = expr.Transform(e, func(e expr.Expr) expr.Expr {
 		if s, ok := e.(*plan.SubqueryExpr); ok {
-			return expr.Literal(c.x.values[s.Index])
+			v, err := c.x.value(s.Index)
+			if err != nil {
+				missing = err
+				return e
+			}
+			return expr.Literal(v)
 		}
 		return e
 	})
+	if missing != nil {
+		return nil, missing
+	}
 	e = expr.Remap(e, func(id int) int {
 		p := l.at(id)
 		if p < 0 {

@@ -18,7 +18,7 @@ type query struct {
 	ctx    context.Context // of the whole run; ended by cancel
 	cancel context.CancelFunc
 	budget *memory.Budget
-	values []expr.Value // what the subplans gave
+	values []*expr.Value // what the subplans gave, nil for those not run yet
 }
 
 func (x *query) batchRows() int { return x.env.Options.Rows() }
@@ -36,13 +36,7 @@ func Run(ctx context.Context, q *plan.Query, env Env) (connector.BatchReader, er
 	x.ctx, x.cancel = context.WithCancel(ctx)
 	r := &result{x: x}
 	err := guard(func() error {
-		for _, s := range q.Subplans {
-			v, err := x.scalar(s)
-			if err != nil {
-				return err
-			}
-			x.values = append(x.values, v)
-		}
+		x.values = make([]*expr.Value, len(q.Subplans))
 		var err error
 		r.op, err = x.open(q.Root, q.Columns)
 		return err
@@ -72,6 +66,19 @@ func (x *query) open(n plan.Node, cols []plan.Column) (operator, error) {
 		return nil, err
 	}
 	return gather(x.ctx, x, stacked(phases, func(in operator) operator { return &picked{in: in, cols: pick} })), nil
+}
+
+// value returns what a subquery gives. It is run when something that needs it is
+// compiled, and once.
+func (x *query) value(i int) (expr.Value, error) {
+	if x.values[i] == nil {
+		v, err := x.scalar(x.plan.Subplans[i])
+		if err != nil {
+			return v, err
+		}
+		x.values[i] = &v
+	}
+	return *x.values[i], nil
 }
 
 // scalar runs a subquery that gives one value.

@@ -39,6 +39,10 @@ func (b *binder) finished(r *result) (*Query, error) {
 		return nil, err
 	}
 	for _, s := range q.Subplans {
+		if s.optimized {
+			continue
+		}
+		s.optimized = true
 		if s.Plan, err = o.optimize(s.Plan, []ColID{s.Col}); err != nil {
 			return nil, err
 		}

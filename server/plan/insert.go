@@ -144,7 +144,7 @@ func (b *binder) insertValues(s *syntax.Insert, ins *Insert, target, at []int, d
 		}
 		q, err := b.finished(r)
 		ins.Sources = append(ins.Sources, q)
-		rows, b.subplans = nil, nil
+		rows = nil
 		return err
 	}
 	for n, r := range s.Rows {

@@ -46,9 +46,8 @@ type Query struct {
 	Root Node
 	// Columns are the result's columns, in order.
 	Columns []Column
-	// Subplans are uncorrelated scalar subqueries, in an order in which each
-	// needs only those before it. Exec runs them first and replaces
-	// SubqueryExpr by what they gave.
+	// Subplans are uncorrelated scalar subqueries. Exec runs those that are
+	// needed before what needs them and replaces SubqueryExpr by what they gave.
 	Subplans []*Subplan
 	// Tables are the tables read, each with the snapshot it is pinned to.
 	Tables []TableUse
@@ -70,6 +69,8 @@ type Subplan struct {
 	Col  ColID
 	Type expr.Type
 	Pos  int // in the statement, for messages
+
+	optimized bool
 }
 
 // Env is what a statement is bound in. It is used by one statement.
