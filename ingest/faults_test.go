@@ -125,22 +125,38 @@ func (k crashCommit) Commit(ctx context.Context, x *connector.Committable) (conn
 	return r, err
 }
 
-// crashFiles is the state's store.
+// crashFiles is a store whose changes are steps.
 type crashFiles struct {
 	fileio.FileIO
 	c *crash
 }
 
-func (f crashFiles) CreateExclusive(ctx context.Context, p string, b []byte) error {
+func (f crashFiles) change(op func() error) error {
 	do, lost := f.c.step()
 	if !do {
 		return errDead
 	}
-	err := f.FileIO.CreateExclusive(ctx, p, b)
+	err := op()
 	if lost {
 		return errDead
 	}
 	return err
+}
+
+func (f crashFiles) CreateExclusive(ctx context.Context, p string, b []byte) error {
+	return f.change(func() error { return f.FileIO.CreateExclusive(ctx, p, b) })
+}
+
+func (f crashFiles) WriteFile(ctx context.Context, p string, b []byte) error {
+	return f.change(func() error { return f.FileIO.WriteFile(ctx, p, b) })
+}
+
+func (f crashFiles) Remove(ctx context.Context, p string) error {
+	return f.change(func() error { return f.FileIO.Remove(ctx, p) })
+}
+
+func (f crashFiles) RemoveAll(ctx context.Context, p string) error {
+	return f.change(func() error { return f.FileIO.RemoveAll(ctx, p) })
 }
 
 func (f crashFiles) ReadFile(ctx context.Context, p string) ([]byte, error) {
@@ -150,20 +166,63 @@ func (f crashFiles) ReadFile(ctx context.Context, p string) ([]byte, error) {
 	return f.FileIO.ReadFile(ctx, p)
 }
 
-func (f crashFiles) Remove(ctx context.Context, p string) error {
+func (f crashFiles) List(ctx context.Context, p string) ([]fileio.Info, error) {
 	if f.c.dead.Load() {
-		return errDead
+		return nil, errDead
 	}
-	return f.FileIO.Remove(ctx, p)
+	return f.FileIO.List(ctx, p)
+}
+
+func (f crashFiles) Create(ctx context.Context, p string) (fileio.Writer, error) {
+	if f.c.dead.Load() {
+		return nil, errDead
+	}
+	w, err := f.FileIO.Create(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	return crashWriter{w, f}, nil
+}
+
+type crashWriter struct {
+	fileio.Writer
+	f crashFiles
+}
+
+func (w crashWriter) Close() error {
+	err := w.f.change(w.Writer.Close)
+	if err != nil {
+		w.Writer.Abort()
+	}
+	return err
 }
 
 // TestCrashEverywhere kills the pipeline at each step of writing in turn, while
 // the source changes, and starts it again; in the end the lake equals the source.
 func TestCrashEverywhere(t *testing.T) {
+	rounds := 60
+	if testing.Short() {
+		rounds = 15
+	}
+	t.Run("calls", func(t *testing.T) {
+		l := newMemoryLake(t)
+		crashes(t, l, rounds, 23, func(c *crash) *Lake {
+			return &Lake{Catalog: crashCatalog{l.catalog, c}, Files: crashFiles{l.files, c}, Root: l.dir}
+		})
+	})
+	t.Run("files", func(t *testing.T) {
+		l := newLake(t)
+		crashes(t, l, rounds, 97, func(c *crash) *Lake {
+			files := crashFiles{l.files, c}
+			return &Lake{Catalog: l.reopen(files), Files: files, Root: l.dir}
+		})
+	})
+}
+
+func crashes(t *testing.T, l *lake, rounds, steps int, open func(*crash) *Lake) {
 	srv := newServer(t)
 	srv.exec("CREATE DATABASE c; CREATE TABLE c.a (id INT PRIMARY KEY, v INT, w VARCHAR(20)); CREATE TABLE c.b (k1 INT, k2 VARCHAR(10), v INT, PRIMARY KEY (k1, k2)); CREATE TABLE c.idle (id INT PRIMARY KEY)",
 		"INSERT INTO c.a SELECT seq, seq, 'old' FROM seq_1_to_500; INSERT INTO c.b SELECT seq, 'x', seq FROM seq_1_to_100; INSERT INTO c.idle VALUES (1)")
-	l := newLake(t)
 	ctx := context.Background()
 	rnd := rand.New(rand.NewPCG(1, 2))
 	next := 1000
@@ -186,20 +245,13 @@ func TestCrashEverywhere(t *testing.T) {
 			srv.exec(fmt.Sprintf("REPLACE INTO c.b VALUES (%d, 'x', %d)", rnd.IntN(120), next))
 		}
 	}
-	rounds := 60
-	if testing.Short() {
-		rounds = 15
-	}
-	for n := 0; n < rounds; n++ {
+	died := 0
+	for n := range rounds {
 		c := &crash{}
-		c.left.Store(int64(n % 23))
+		c.left.Store(int64(n * 7 % steps))
 		c.applied.Store(n%2 == 0)
 		o := l.options()
-		inner := o.OpenLake
-		o.OpenLake = func(ctx context.Context, p map[string]string) (*Lake, error) {
-			x, err := inner(ctx, p)
-			return &Lake{Catalog: crashCatalog{x.Catalog, c}, Files: crashFiles{x.Files, c}, Root: x.Root}, err
-		}
+		o.OpenLake = func(context.Context, map[string]string) (*Lake, error) { return open(c), nil }
 		r := NewRunner(o)
 		if _, err := r.Execute(ctx, srv.yaml(`c.\.*`, "")); err != nil {
 			t.Fatal(err)
@@ -208,10 +260,15 @@ func TestCrashEverywhere(t *testing.T) {
 			change()
 			time.Sleep(time.Duration(rnd.IntN(15)) * time.Millisecond)
 		}
-		c.dead.Store(true)
+		if c.dead.Swap(true) {
+			died++
+		}
 		if err := r.Close(ctx); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if died < rounds/3 {
+		t.Errorf("only %d of %d runs died at their step", died, rounds)
 	}
 	r := NewRunner(l.options())
 	if _, err := r.Execute(ctx, srv.yaml(`c.\.*`, "")); err != nil {

@@ -14,9 +14,13 @@ import (
 	_ "github.com/go-sql-driver/mysql"
 
 	"github.com/thermocline/thermocline/catalog"
+	"github.com/thermocline/thermocline/catalog/filesystem"
 	"github.com/thermocline/thermocline/connector"
 	"github.com/thermocline/thermocline/connector/fileio"
+	"github.com/thermocline/thermocline/connector/format"
+	"github.com/thermocline/thermocline/connector/format/parquet"
 	"github.com/thermocline/thermocline/connector/memory"
+	"github.com/thermocline/thermocline/connector/paimon"
 	"github.com/thermocline/thermocline/ingest/pipeline"
 	"github.com/thermocline/thermocline/ingest/source"
 	"github.com/thermocline/thermocline/ingest/source/mysql"
@@ -60,8 +64,29 @@ type lake struct {
 	dir     string
 }
 
-func newLake(t *testing.T) *lake {
+func newMemoryLake(t *testing.T) *lake {
 	return &lake{t: t, catalog: memory.NewCatalog(nil), files: fileio.Local{NoSync: true}, dir: t.TempDir()}
+}
+
+// newLake is a Paimon warehouse.
+func newLake(t *testing.T) *lake {
+	t.Helper()
+	l := &lake{t: t, files: fileio.Local{NoSync: true}, dir: t.TempDir()}
+	l.reopen(l.files)
+	return l
+}
+
+// reopen opens the Paimon warehouse through other files.
+func (l *lake) reopen(files fileio.FileIO) catalog.Writable {
+	l.t.Helper()
+	c, err := filesystem.Open(filesystem.Config{Files: files, Warehouse: l.dir, Driver: paimon.NewDriver(paimon.Config{Files: files, Formats: format.NewRegistry(parquet.Format{})})})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	if l.catalog == nil {
+		l.catalog = c
+	}
+	return c
 }
 
 func (l *lake) options() Options {
