@@ -58,6 +58,15 @@ type Committer struct {
 	mu      sync.Mutex // one commit at a time
 	history history
 	totals  totalsHistory
+	// unsettled are attempts of earlier calls that may have happened, by nonce
+	// and kind.
+	unsettled  map[unsettledKey][]attempt
+	nextExpiry time.Time
+}
+
+type unsettledKey struct {
+	nonce string
+	kind  spec.CommitKind
 }
 
 var _ connector.TableCommit = (*Committer)(nil)
@@ -75,7 +84,7 @@ func New(cfg Config) (*Committer, error) {
 		return nil, errs.Internalf("open the committer of %s: there is no commit user", cfg.Paths.Root())
 	}
 	o := spec.NewOptions(cfg.Schema.Options)
-	c := &Committer{cfg: cfg, store: Store{cfg.Files, cfg.Paths},
+	c := &Committer{cfg: cfg, store: Store{cfg.Files, cfg.Paths}, unsettled: map[unsettledKey][]attempt{},
 		manifests: manifestOptions{
 			compression: o.String("manifest.compression", "zstd"),
 			target:      o.Size("manifest.target-file-size", 8<<20),
@@ -134,13 +143,30 @@ func (c *Committer) Store() Store { return c.store }
 // the same identifier. A compaction whose files are gone is dropped (see
 // Message.CompactionDropped): no row depends on it.
 func (c *Committer) Commit(ctx context.Context, cm *connector.Committable) (connector.CommitResult, error) {
-	var res connector.CommitResult
 	messages, err := own(cm.Messages)
 	if err != nil {
-		return res, err
+		return connector.CommitResult{}, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	res, err := c.commit(ctx, cm, messages)
+	for _, m := range messages {
+		switch {
+		case err == nil:
+			m.state.Store(messageCommitted)
+		case errs.ClassOf(err) == errs.UnknownOutcome:
+			m.state.Store(messageUnknown)
+		default:
+			m.state.Store(messageOpen)
+		}
+	}
+	if err == nil && res.Snapshot > 0 {
+		c.expireSometimes(ctx)
+	}
+	return res, err
+}
+
+func (c *Committer) commit(ctx context.Context, cm *connector.Committable, messages []*Message) (res connector.CommitResult, err error) {
 
 	a := &change{kind: spec.KindAppend, cm: cm, messages: messages, search: cm.Nonce != ""}
 	if cm.Nonce == "" {
@@ -225,8 +251,13 @@ type attempt struct {
 // snapshot's id, 0 when a compaction was dropped, and whether an earlier call
 // had made it.
 func (c *Committer) apply(ctx context.Context, ch *change) (id int64, already bool, err error) {
-	var unknown []attempt
+	key := unsettledKey{ch.cm.Nonce, ch.kind}
+	unknown := c.unsettled[key]
 	defer func() {
+		delete(c.unsettled, key)
+		if err != nil && len(unknown) > 0 {
+			c.unsettled[key] = unknown
+		}
 		if err != nil && len(unknown) > 0 && errs.ClassOf(err) != errs.UnknownOutcome {
 			err = errs.New(errs.UnknownOutcome, errs.KindOf(err), "commit to %s: it is not known whether snapshot %d was created: %w",
 				c.cfg.Paths.Root(), unknown[0].id, err)
@@ -275,9 +306,6 @@ func (c *Committer) apply(ctx context.Context, ch *change) (id int64, already bo
 			c.settle(ctx, unknown, snap)
 			c.history.note(snap)
 			c.hints(ctx, snap.ID)
-			if ch.kind != spec.KindCompact {
-				c.expire(ctx, snap)
-			}
 			return snap.ID, false, nil
 		case failed:
 			files.remove(ctx)
@@ -491,7 +519,8 @@ func (c *Committer) totalRows(ctx context.Context, s *spec.Snapshot) (int64, err
 	return n, err
 }
 
-// Abort implements connector.TableCommit.
+// Abort implements connector.TableCommit. Messages that were committed, or may
+// have been, are left alone.
 func (c *Committer) Abort(ctx context.Context, list []connector.CommitMessage) error {
 	messages, err := own(list)
 	if err != nil {
@@ -499,6 +528,9 @@ func (c *Committer) Abort(ctx context.Context, list []connector.CommitMessage) e
 	}
 	var first error
 	for _, m := range messages {
+		if m.state.Load() != messageOpen {
+			continue
+		}
 		for _, f := range append(append([]spec.DataFileMeta(nil), m.New...), m.compactedOnly()...) {
 			if err := c.removeData(ctx, m, f); err != nil && first == nil {
 				first = err

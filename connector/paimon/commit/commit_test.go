@@ -119,6 +119,8 @@ func (x *table) live(s *spec.Snapshot) []spec.ManifestEntry {
 	return live
 }
 
+func noSleep(context.Context, time.Duration) error { return nil }
+
 func TestSnapshotFields(t *testing.T) {
 	x := newTable(t, nil)
 	c := x.committer("cdc-p")
@@ -244,7 +246,7 @@ func TestFencedInTheRace(t *testing.T) {
 			once = true
 			x.must(young, &connector.Committable{Identifier: 1, Epoch: 2, Messages: messages(x.message("p", x.file(0, 1, 1)))})
 		}
-	}}, Paths: x.paths, Schema: x.schema, User: "u", Sleep: func(context.Context, time.Duration) error { return nil }})
+	}}, Paths: x.paths, Schema: x.schema, User: "u", Sleep: noSleep})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -340,7 +342,7 @@ func TestUnknown(t *testing.T) {
 	var kept [][]byte
 	var path string
 	files := lossy{x.mem, func(p string, b []byte) { path, kept = p, append(kept, b) }}
-	c, err := commit.New(commit.Config{Files: files, Paths: x.paths, Schema: x.schema, User: "u", Sleep: func(context.Context, time.Duration) error { return nil }})
+	c, err := commit.New(commit.Config{Files: files, Paths: x.paths, Schema: x.schema, User: "u", Sleep: noSleep})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -528,7 +530,7 @@ func TestRetriesEnd(t *testing.T) {
 	c, err := commit.New(commit.Config{Files: racing{x.mem, func() {
 		n++
 		x.must(other, &connector.Committable{Identifier: int64(n), Messages: messages(x.message("p", x.file(0, 1, 1)))})
-	}}, Paths: x.paths, Schema: x.schema, User: "u", Sleep: func(context.Context, time.Duration) error { return nil }})
+	}}, Paths: x.paths, Schema: x.schema, User: "u", Sleep: noSleep})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -234,7 +234,15 @@ type Message struct {
 	CompactBefore, CompactAfter []spec.DataFileMeta
 
 	dropped atomic.Bool
+	state   atomic.Int32
 }
+
+// What became of a message.
+const (
+	messageOpen int32 = iota // not committed
+	messageUnknown
+	messageCommitted
+)
 
 // Empty implements connector.CommitMessage.
 func (m *Message) Empty() bool {

@@ -143,3 +143,6 @@ func VersionOf(name, prefix string) (int64, bool) {
 	n, err := strconv.ParseInt(rest, 10, 64)
 	return n, err == nil && n >= 0
 }
+
+// Main reports whether these are the paths of the main branch.
+func (p *Paths) Main() bool { return p.meta == p.root }
