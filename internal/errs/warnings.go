@@ -22,5 +22,6 @@ const (
 	JSONPathWildcard    Kind = "json path wildcard"         // 3149
 	JSONOneOrAll        Kind = "json one or all"            // 3154
 	JSONMissing         Kind = "json value missing"         // 3966
+	IllegalValue        Kind = "illegal value"              // 1367
 	RegexpIndex         Kind = "regexp index out of bounds" // 3686
 )

@@ -196,14 +196,19 @@ func newAvg(ctx *Context, s AggregateSpec) (Aggregate, error) {
 		return nil, err
 	}
 	a := &aggregate{name: "AVG", args: []Expr{x}, distinct: s.Distinct, typ: TDouble}
-	more := 0
+	more, cut := 0, false
 	if t.Class != Double {
 		d := decimalOf(t)
 		scale := min(d.Scale+ctx.DivPrecision, 30)
 		more = scale - d.Scale
+		cut = quotientDigits(d.Scale, 0, ctx.DivPrecision) == scale
 		a.typ = TDecimal(min(d.Precision+ctx.DivPrecision, 65), scale)
 	}
-	a.state = func(*Context) State { return newSumState(x.Type(), a.typ, more) }
+	a.state = func(*Context) State {
+		s := newSumState(x.Type(), a.typ, more)
+		s.cut = cut
+		return s
+	}
 	return a, nil
 }
 
@@ -230,7 +235,8 @@ func summand(ctx *Context, x Expr) (Expr, Type, error) {
 // the order of addition but for the last bit.
 type sumState struct {
 	in, out  Type
-	avg      int // digits that AVG adds, -1 for SUM
+	avg      int  // digits that AVG adds, -1 for SUM
+	cut      bool // the quotient is cut, not rounded; see quotientDigits
 	unsigned bool
 	counts   []int64
 	small    []vector.Int128
@@ -404,7 +410,12 @@ func (s *sumState) Result(from, to int) (*vector.Vec, error) {
 			u = s.small[g].Big()
 		}
 		if s.avg >= 0 {
-			u = divRound(new(big.Int).Mul(u, pow10big(s.avg)), big.NewInt(s.counts[g]))
+			u = new(big.Int).Mul(u, pow10big(s.avg))
+			if s.cut {
+				u.Quo(u, big.NewInt(s.counts[g]))
+			} else {
+				u = divRound(u, big.NewInt(s.counts[g]))
+			}
 		}
 		if u.CmpAbs(limit) >= 0 {
 			if u.CmpAbs(top) >= 0 {

@@ -238,10 +238,16 @@ func intArith(op string, ua, ub, ur bool) kernel {
 	}
 }
 
-var limit65 = func() vector.Int256 {
-	x, _ := vector.Int256FromBig(new(big.Int).Exp(big.NewInt(10), big.NewInt(65), nil))
+// maxDecimal is 10^76: what 256 bits hold for certain. MySQL computes with up to
+// 81 digits; more than 76 are refused.
+var maxDecimal = pow10big(76)
+
+var limit76 = func() vector.Int256 {
+	x, _ := vector.Int256FromBig(maxDecimal)
 	return x
 }()
+
+func tooWide() error { return errs.Unsupportedf(-1, "decimals of more than 76 digits") }
 
 // decAddSub adds decimals of the result's kind and scale.
 func decAddSub(sub bool) kernel {
@@ -288,8 +294,8 @@ func decAddSub(sub bool) kernel {
 				if abs.Sign() < 0 {
 					abs = abs.Neg()
 				}
-				if abs.Cmp(limit65) >= 0 {
-					return outOfRange("DECIMAL", ev.c)
+				if abs.Cmp(limit76) >= 0 {
+					return tooWide()
 				}
 				out.I256s[i] = z
 				return nil
@@ -326,12 +332,14 @@ func decMultiply(ev *evaluation) (*vector.Vec, error) {
 			return out, nil
 		}
 	}
-	limit := pow10big(65)
 	return out, ev.each(func(i int) error {
 		x, y := decAt(ta, ev.args[0], i), decAt(tb, ev.args[1], i)
 		u := dec{new(big.Int).Mul(x.unscaled, y.unscaled), x.scale + y.scale}.rescale(t.Scale)
-		if u.CmpAbs(limit) >= 0 {
-			return outOfRange("DECIMAL", ev.c)
+		if u.CmpAbs(maxDecimal) >= 0 {
+			if bigDigits(u)-t.Scale > 81 {
+				return outOfRange("DECIMAL", ev.c)
+			}
+			return tooWide()
 		}
 		setDec(out, i, u)
 		return nil
@@ -387,16 +395,30 @@ func divide(ctx *Context, a, b Expr) (Expr, error) {
 	da, db := decimalOf(ta), decimalOf(tb)
 	s := min(da.Scale+ctx.DivPrecision, 30)
 	p := min(da.Precision-da.Scale+db.Scale+s, 65)
+	if quotientDigits(da.Scale, db.Scale, ctx.DivPrecision) == s {
+		return newCall("/", TDecimal(p, s), decDivideCut, convert(ctx, a, da), convert(ctx, b, db)).nullable(), nil
+	}
 	return newCall("/", TDecimal(p, s), decDivide, convert(ctx, a, da), convert(ctx, b, db)).nullable(), nil
 }
 
-func decDivide(ev *evaluation) (*vector.Vec, error) {
+// quotientDigits is how many fraction digits MySQL computes of a quotient: whole
+// words of nine digits, cut, not rounded. The result is then rounded to its
+// scale, which changes nothing when that is the same number.
+func quotientDigits(s1, s2, more int) int {
+	w1, w2 := (s1+8)/9*9, (s2+8)/9*9
+	more = max(more-(w1-s1)-(w2-s2), 0)
+	return (w1 + w2 + more + 8) / 9 * 9
+}
+
+func decDivide(ev *evaluation) (*vector.Vec, error)    { return divideDecimals(ev, false) }
+func decDivideCut(ev *evaluation) (*vector.Vec, error) { return divideDecimals(ev, true) }
+
+func divideDecimals(ev *evaluation, cut bool) (*vector.Vec, error) {
 	t := ev.c.typ
 	out := ev.out(t.Physical())
 	ta, tb := ev.c.args[0].Type(), ev.c.args[1].Type()
 	shift := t.Scale - ta.Scale + tb.Scale
 	a, b := ev.args[0], ev.args[1]
-	limit := pow10big(65)
 	small := a.Kind == vector.I64 && b.Kind == vector.I64 && shift >= 0 && shift <= 18
 	return out, ev.each(func(i int) error {
 		if small {
@@ -406,7 +428,7 @@ func decDivide(ev *evaluation) (*vector.Vec, error) {
 				return nil
 			}
 			x := a.Values().I64s[a.At(i)]
-			if q, ok := divSmall(x, y, shift); ok {
+			if q, ok := divSmall(x, y, shift, cut); ok {
 				switch out.Kind {
 				case vector.I64:
 					out.I64s[i] = q
@@ -424,13 +446,19 @@ func decDivide(ev *evaluation) (*vector.Vec, error) {
 			return nil
 		}
 		var u *big.Int
+		n, d := x.unscaled, y.unscaled
 		if shift >= 0 {
-			u = divRound(new(big.Int).Mul(x.unscaled, pow10big(shift)), y.unscaled)
+			n = new(big.Int).Mul(n, pow10big(shift))
 		} else {
-			u = divRound(x.unscaled, new(big.Int).Mul(y.unscaled, pow10big(-shift)))
+			d = new(big.Int).Mul(d, pow10big(-shift))
 		}
-		if u.CmpAbs(limit) >= 0 {
-			return outOfRange("DECIMAL", ev.c)
+		if cut {
+			u = new(big.Int).Quo(n, d)
+		} else {
+			u = divRound(n, d)
+		}
+		if u.CmpAbs(maxDecimal) >= 0 {
+			return tooWide()
 		}
 		setDec(out, i, u)
 		return nil
@@ -439,7 +467,7 @@ func decDivide(ev *evaluation) (*vector.Vec, error) {
 
 // divSmall is x * 10^shift / y rounded half away from zero, when the quotient
 // fits.
-func divSmall(x, y int64, shift int) (int64, bool) {
+func divSmall(x, y int64, shift int, cut bool) (int64, bool) {
 	neg := (x < 0) != (y < 0)
 	ux, uy := uint64(x), uint64(y)
 	if x < 0 {
@@ -453,7 +481,7 @@ func divSmall(x, y int64, shift int) (int64, bool) {
 		return 0, false
 	}
 	q, r := bits.Div64(hi, lo, uy)
-	if r >= uy-r {
+	if r >= uy-r && !cut {
 		q++
 	}
 	if q > math.MaxInt64 {

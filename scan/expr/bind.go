@@ -318,7 +318,10 @@ func (b *binder) logic(e *syntax.Binary) (Expr, error) {
 
 func (b *binder) unary(e *syntax.Unary) (Expr, error) {
 	switch e.Op {
-	case syntax.OpNot, syntax.OpBang:
+	case syntax.OpBang:
+		b.ctx.warn("Warning", errs.Deprecated, "'!' is deprecated and will be removed in a future release. Please use NOT instead")
+		return b.call("NOT", e.X)
+	case syntax.OpNot:
 		return b.call("NOT", e.X)
 	case syntax.OpNeg:
 		return b.call("NEG", e.X)

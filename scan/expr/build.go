@@ -47,6 +47,13 @@ func (s *spec) call(ctx *Context, args []Expr) (Expr, error) {
 	if err != nil {
 		return nil, err
 	}
+	if t.Class == Bytes {
+		for i, x := range xs {
+			if xt := x.Type(); xt.Class == String && charsetOf(xt.Collation) == "latin1" && s.kinds[min(i, len(s.kinds)-1)] == 't' {
+				xs[i] = convert(ctx, x, TBytes(xt.Length))
+			}
+		}
+	}
 	c := newCall(s.name, t, nil, xs...)
 	c.nulls = s.nulls
 	if s.nullable {
@@ -139,7 +146,7 @@ func retText(length func(args []Expr) int, at ...int) retFunc {
 		r.Coercibility = t.Coercibility
 		switch t.Collation {
 		case "":
-			r.Collation = ctx.collation()
+			r.Class, r.Collation = Bytes, "binary"
 		case "binary":
 			r.Class = Bytes
 		}

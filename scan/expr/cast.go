@@ -129,6 +129,9 @@ func explicitCast(ctx *Context, e Expr, to Type) (Expr, error) {
 		from = e.Type()
 	}
 	to.Nullable = from.Nullable
+	if to.Class == Bytes {
+		to.Coercibility = 2
+	}
 	length := to.Length
 	if to.Class == String || to.Class == Bytes {
 		if length < 0 {
@@ -261,6 +264,9 @@ func castDecimal(ev *evaluation, from, to Type) (*vector.Vec, error) {
 			s := ev.args[0].Bytes(i)
 			d, clean := parseDec(s)
 			if !clean {
+				if a, b := numberPrefix(s); a == b && isColumn(ev.c.args[0]) {
+					ev.ctx.warn("Warning", errs.IncorrectDecimal, "Incorrect DECIMAL value: '0' for column '' at row -1")
+				}
 				ev.ctx.truncated("DECIMAL", s)
 			}
 			return d

@@ -405,7 +405,7 @@ func (c *collation) sameChar(a, b rune) bool {
 			t = &uca400
 		}
 		p, q := ucaWeights(x[:0], t, a, c.family == byUCA900), ucaWeights(y[:0], t, b, c.family == byUCA900)
-		if len(p) != len(q) {
+		if len(p) != len(q) || c.family == byUCA400 && a > 0xFFFF {
 			return false
 		}
 		for i := range p {
@@ -531,6 +531,24 @@ func (c *collation) equal(a, b []byte) bool {
 		return bytes.Equal(a, b)
 	}
 	return c.compare(a, b) == 0
+}
+
+// same reports whether two texts are equal without padding.
+func (c *collation) same(a, b []byte) bool {
+	if c.family == byBytes {
+		return bytes.Equal(a, b)
+	}
+	var x, y [64]uint16
+	p, q := c.weigh(x[:0], a), c.weigh(y[:0], b)
+	if len(p) != len(q) {
+		return false
+	}
+	for i := range p {
+		if p[i] != q[i] {
+			return false
+		}
+	}
+	return true
 }
 
 // appendKey appends a self-delimiting key whose byte order is the collation's.

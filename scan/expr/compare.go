@@ -215,6 +215,9 @@ func comparableTemporal(ctx *Context, a, b Expr) (Expr, Expr, Type, error) {
 		switch {
 		case ta.Class == tb.Class:
 			return both(t)
+		case ta.Class == Time && isColumn(a) && IsConst(b), tb.Class == Time && isColumn(b) && IsConst(a):
+			t.Class = Time
+			return both(t)
 		case ta.Class == Timestamp && tb.Class != Time && IsConst(b), tb.Class == Timestamp && ta.Class != Time && IsConst(a):
 			t.Class = Timestamp
 			return both(t)
@@ -229,17 +232,28 @@ func comparableTemporal(ctx *Context, a, b Expr) (Expr, Expr, Type, error) {
 	constant = constant && !l.Val.IsNull()
 	if isString(tb) {
 		if ta.Class == Time {
-			t := TTime(6)
 			if constant {
-				p := parseTime(l.Val.Vec.Bytes(0))
-				if p.kind == Null {
-					return nil, nil, t, errs.Userf(errs.WrongValue, "Incorrect TIME value: '%s'", shown(l.Val.Vec.Bytes(0)))
-				}
-				if p.kind != Time {
+				switch p := parseTime(l.Val.Vec.Bytes(0)); p.kind {
+				case Time:
+					return both(TTime(6))
+				case DateTime, Date:
 					return both(TDateTime(6))
 				}
 			}
+			// Texts that may be no time are compared as texts.
+			t, err := mergeCollations("=", textType(ctx, ta), tb)
+			if err != nil {
+				return nil, nil, t, err
+			}
+			t.Class, t.Length = String, max(displayLength(ta), tb.Length)
+			if t.Collation == "binary" {
+				t.Class = Bytes
+			}
 			return both(t)
+		}
+		t := TDateTime(6)
+		if ta.Class == Timestamp {
+			t.Class = Timestamp
 		}
 		if constant {
 			s := l.Val.Vec.Bytes(0)
@@ -251,13 +265,13 @@ func comparableTemporal(ctx *Context, a, b Expr) (Expr, Expr, Type, error) {
 				return nil, nil, Type{}, errs.Userf(errs.WrongValue, "Incorrect %s value: '%s'", ta.sqlName(), shown(s))
 			}
 			if p.kind == Date && ta.Class == Date {
-				return both(TDate)
+				t = TDate
 			}
 		}
-		if ta.Class == Timestamp {
-			return both(TTimestamp(6))
-		}
-		return both(TDateTime(6))
+		return convert(ctx, a, t), textAsDate(ctx, b, t), t, nil
+	}
+	if ta.Class != Time && tb.Class == Year {
+		return nil, nil, Type{}, errs.Unsupportedf(-1, "comparisons of YEAR with dates")
 	}
 	// With a number: a constant that is a date takes the column's type, else
 	// both are numbers (YYYYMMDD).
@@ -293,6 +307,49 @@ func comparableTemporal(ctx *Context, a, b Expr) (Expr, Expr, Type, error) {
 	da, db := decimalOf(na), decimalOf(nb)
 	s := max(da.Scale, db.Scale)
 	return both(TDecimal(min(max(da.Precision-da.Scale, db.Precision-db.Scale)+s, 95), s))
+}
+
+// textAsDate reads a text for a comparison with a date: without its offset, and
+// as less than all dates when it is none.
+func textAsDate(ctx *Context, e Expr, t Type) Expr {
+	c := newCall("conv", t, func(ev *evaluation) (*vector.Vec, error) {
+		out := ev.out(t.Physical())
+		z := ev.ctx.zone()
+		return out, ev.each(func(i int) error {
+			s := ev.args[0].Bytes(i)
+			p := parseDateTime(s, false)
+			if p.kind == Null || p.truncated {
+				ev.ctx.badDate("datetime", s)
+			}
+			us := int64(math.MinInt64)
+			if p.kind != Null {
+				ev.ctx.delimiter(p, s)
+				us = p.us
+				if p.offset {
+					off, _ := parseOffset(bytes.TrimSpace(s)[len(bytes.TrimSpace(s))-6:])
+					us += off
+				}
+				p.us = us
+				us = p.rounded(6, false)
+				if t.Class == Timestamp {
+					us = instantOf(us, z)
+				}
+			} else if err := ev.ctx.zeroDate(p, false); err != nil {
+				return err
+			}
+			if t.Class == Date {
+				out.I32s[i] = math.MinInt32
+				if p.kind != Null {
+					out.I32s[i], _ = splitDateTime(us)
+				}
+				return nil
+			}
+			out.I64s[i] = us
+			return nil
+		})
+	}, e)
+	c.hidden, c.inner = true, "date of text "+t.key()
+	return fold(ctx, c)
 }
 
 // compare resolves =, <>, <, <=, >, >= and <=>.
@@ -471,6 +528,10 @@ func between(ctx *Context, args []Expr) (Expr, error) {
 			}
 			x, low, high = convert(ctx, x, t), convert(ctx, low, t), convert(ctx, high, t)
 		case low.Type().IsTemporal() || high.Type().IsTemporal():
+			if isString(tx) && (low.Type().Class == Time || high.Type().Class == Time) {
+				// Texts are compared with times as texts.
+				x, low, high = asText(ctx, x), asText(ctx, low), asText(ctx, high)
+			}
 		case isString(tx) || isString(low.Type()) || isString(high.Type()):
 			if !(numericLiteralText(x) || numericLiteralText(low) || numericLiteralText(high)) && (tx.IsNumber() || low.Type().IsNumber() || high.Type().IsNumber()) {
 				x, low, high = asDouble(ctx, x), asDouble(ctx, low), asDouble(ctx, high)

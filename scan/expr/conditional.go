@@ -36,6 +36,9 @@ func init() {
 			if args[0].Type().Class == Nested {
 				return nil, errs.Unsupportedf(-1, "NULLIF of nested values")
 			}
+			if args[1].Type().IsNumber() {
+				args[0] = hexArg(args[0])
+			}
 			null := Value{Type: args[0].Type(), Vec: vector.NewNull(args[0].Type().Physical(), 1)}
 			null.Type.Nullable = true
 			return caseOp(ctx, "nullif", []Expr{eq, Literal(null), args[0]})
@@ -390,7 +393,16 @@ func field(ctx *Context, args []Expr) (Expr, error) {
 	var t Type
 	var err error
 	switch {
-	case text, number:
+	case text:
+		// The collation is the first argument's.
+		for _, a := range args {
+			values = append(values, asText(ctx, a))
+		}
+		t = values[0].Type()
+		if t.Class == Null {
+			return Literal(IntValue(0)), nil
+		}
+	case number:
 		values, t, err = unifyFor(ctx, "field", args)
 		if err != nil {
 			return nil, err

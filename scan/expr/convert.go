@@ -39,7 +39,7 @@ func convert(ctx *Context, e Expr, t Type) Expr {
 		return &call{name: "conv", args: []Expr{e}, typ: v.Type, hidden: true, nulls: true,
 			kern: func(ev *evaluation) (*vector.Vec, error) { return vector.NewNull(ev.c.typ.Physical(), ev.n), nil }}
 	}
-	if l, ok := e.(*LiteralExpr); ok && l.hex && (t.IsNumber() || t.IsTemporal()) {
+	if l, ok := e.(*LiteralExpr); ok && l.hex && t.IsNumber() {
 		e = hexNumber(l)
 		from = e.Type()
 	}
@@ -85,6 +85,9 @@ func sameRepresentation(a, b Type) bool {
 	case Double, Float:
 		return a.Class == b.Class
 	case String, Bytes:
+		if b.Class == Bytes && a.Class == String && charsetOf(a.Collation) == "latin1" {
+			return false
+		}
 		return a.Class == String || a.Class == Bytes || a.Class == Enum || a.Class == Set || a.Class == JSON
 	case Date:
 		return a.Class == Date
@@ -260,9 +263,18 @@ func toDecimal(ev *evaluation) (*vector.Vec, error) {
 	}
 	f := decs(ev.ctx, from, a)
 	limit := pow10big(to.Precision)
-	ev.rows(func(i int) {
+	exact := from.Class == Decimal || from.Class == Int
+	return out, ev.each(func(i int) error {
 		u := f(i).rescale(to.Scale)
 		if u.CmpAbs(limit) >= 0 {
+			if exact && out.Kind == vector.I256 {
+				// Intermediate results may have more digits than a column.
+				if u.CmpAbs(maxDecimal) >= 0 {
+					return tooWide()
+				}
+				setDec(out, i, u)
+				return nil
+			}
 			v := new(big.Int).Sub(limit, one)
 			if u.Sign() < 0 {
 				v.Neg(v)
@@ -270,8 +282,8 @@ func toDecimal(ev *evaluation) (*vector.Vec, error) {
 			u = v
 		}
 		setDec(out, i, u)
+		return nil
 	})
-	return out, nil
 }
 
 // setDec sets row i of a decimal vector to an unscaled value that fits.
@@ -288,8 +300,16 @@ func setDec(out *vector.Vec, i int, u *big.Int) {
 
 func toText(ev *evaluation) (*vector.Vec, error) {
 	out := ev.out(vector.Str)
-	f := texts(ev.ctx, ev.c.args[0].Type(), ev.args[0])
-	ev.rows(func(i int) { out.SetBytes(i, f(i)) })
+	from := ev.c.args[0].Type()
+	f := texts(ev.ctx, from, ev.args[0])
+	latin1 := ev.c.typ.Class == Bytes && from.Class == String
+	ev.rows(func(i int) {
+		s := f(i)
+		if latin1 {
+			s = storedBytes(from, s)
+		}
+		out.SetBytes(i, s)
+	})
 	return out, nil
 }
 
@@ -350,7 +370,7 @@ func decimalOf(t Type) Type {
 func numeric(e Expr) Type {
 	t := e.Type()
 	if l, ok := e.(*LiteralExpr); ok && l.hex {
-		return Type{Class: Int, Width: 8, Unsigned: true, Coercibility: 5}
+		return hexNumber(l).Type()
 	}
 	n := func(out Type) Type { out.Nullable = t.Nullable; return out }
 	switch t.Class {
@@ -536,6 +556,9 @@ func hexNumber(l *LiteralExpr) *LiteralExpr {
 		}
 	}
 	n := Literal(UintValue(x))
+	if l.bits && x <= math.MaxInt64 {
+		n.Val.Type.Unsigned = false
+	}
 	n.text = l.text
 	return n
 }

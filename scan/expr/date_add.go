@@ -22,7 +22,9 @@ func init() {
 		}
 	}
 	register(&function{name: "TIMESTAMPADD", min: 3, max: 3, class: "date", usage: "TIMESTAMPADD(unit, n, d)", doc: "DATE_ADD with its arguments in another order.",
-		resolve: func(ctx *Context, args []Expr) (Expr, error) { return dateAdd(ctx, "DATE_ADD", args[2], args[1], args[0]) }})
+		resolve: func(ctx *Context, args []Expr) (Expr, error) {
+			return dateAdd(ctx, "DATE_ADD", args[2], args[1], args[0])
+		}})
 }
 
 // span is an interval.
@@ -119,7 +121,10 @@ func dateAdd(ctx *Context, name string, d, n, unitName Expr) (Expr, error) {
 			s, m := i64s(ev.args[0])
 			ev.rows(func(i int) {
 				iv := interval(i)
-				us := iv.us
+				us := iv.us + iv.days*usPerDay
+				if iv.days > 100 || iv.days < -100 {
+					us = 2 * maxTime * int64(sign(int(iv.days)))
+				}
 				if sub {
 					us = -us
 				}

@@ -49,7 +49,7 @@ func formatCall(ctx *Context, name string, d, format Expr, clock bool) (Expr, er
 			}
 			ev.rows(func(i int) {
 				p, ok := tf(i)
-				if !ok {
+				if !ok && !ty.IsNumber() {
 					out.SetNull(i)
 					return
 				}

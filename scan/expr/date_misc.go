@@ -253,6 +253,11 @@ func init() {
 		body: func(ev *evaluation) func(i int, out *vector.Vec) error {
 			return func(i int, out *vector.Vec) error {
 				n := intAt(ev.args[0], i)
+				if n >= 1 && n < 60 {
+					n-- // see dayNumber
+					out.I32s[i] = int32(n - dayZero)
+					return nil
+				}
 				if n < 1 || n > int64(maxDay)+dayZero {
 					if n <= 0 {
 						return ev.ctx.zeroDate(parsed{partial: true}, true)
@@ -463,6 +468,9 @@ func timeOrDateTime(ctx *Context, t Type, v *vector.Vec) func(i int) (parsed, bo
 	return func(i int) (parsed, bool) {
 		s := v.Bytes(i)
 		p := parseTime(s)
+		if p.kind == Time && p.truncated && looksDate(s) {
+			p = parseDateTime(s, false)
+		}
 		if p.kind == Null || p.truncated {
 			ctx.truncated("time", s)
 		}
@@ -698,4 +706,14 @@ func convertTZ(ctx *Context, args []Expr) (Expr, error) {
 		})
 	}, args[0], asText(ctx, args[1]), asText(ctx, args[2]))
 	return c.nullable(), nil
+}
+
+// looksDate reports whether a text starts with digits and a dash.
+func looksDate(s []byte) bool {
+	i := skipSpaces(s)
+	n := i
+	for n < len(s) && isDigit(s[n]) {
+		n++
+	}
+	return n > i && n < len(s) && s[n] == '-'
 }

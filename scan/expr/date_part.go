@@ -22,8 +22,8 @@ var parts = []part{
 	{"WEEKDAY", "The weekday, 0 for Monday to 6 for Sunday.", TBigInt, false, func(d int32, _ int64) int64 { return int64(weekdayOf(d)) }},
 	{"DAYOFYEAR", "The day of the year.", TBigInt, false, func(d int32, _ int64) int64 { y, _, _ := civil(d); return int64(d-daysOf(y, 1, 1)) + 1 }},
 	{"WEEKOFYEAR", "The ISO week: WEEK(d, 3).", TBigInt, false, func(d int32, _ int64) int64 { w, _ := weekOf(d, weekMode(3)); return int64(w) }},
-	{"TO_DAYS", "Days since year 0.", TBigInt, false, func(d int32, _ int64) int64 { return int64(d) + dayZero }},
-	{"TO_SECONDS", "Seconds since year 0.", TBigInt, false, func(d int32, t int64) int64 { return (int64(d)+dayZero)*86400 + t/usPerSecond }},
+	{"TO_DAYS", "Days since year 0.", TBigInt, false, func(d int32, _ int64) int64 { return dayNumber(d) }},
+	{"TO_SECONDS", "Seconds since year 0.", TBigInt, false, func(d int32, t int64) int64 { return dayNumber(d)*86400 + t/usPerSecond }},
 	{"HOUR", "The hours, beyond 23 for a TIME.", TBigInt, true, func(_ int32, t int64) int64 { return absInt(t) / usPerHour }},
 	{"MINUTE", "The minutes.", TBigInt, true, func(_ int32, t int64) int64 { return absInt(t) / usPerMinute % 60 }},
 	{"SECOND", "The seconds.", TBigInt, true, func(_ int32, t int64) int64 { return absInt(t) / usPerSecond % 60 }},
@@ -33,6 +33,9 @@ var parts = []part{
 
 // dayZero is TO_DAYS('1970-01-01').
 const dayZero = 719528
+
+// noDay stands for the date of a time.
+const noDay = -1 << 31
 
 func absInt(x int64) int64 { return max(x, -x) }
 
@@ -322,20 +325,15 @@ func extract(ctx *Context, args []Expr) (Expr, error) {
 			}
 			return int64(y)
 		case fDay:
-			_, _, r0 := civil(d)
-			r = int64(r0)
-			if t.Class == Time {
-				r = 0
+			if d != noDay {
+				_, _, day := civil(d)
+				r = int64(day)
 			}
 		}
 		for f := max(u.first, fHour); f <= u.last; f++ {
 			switch f {
 			case fHour:
-				h := tod / usPerHour
-				if u.first == fDay {
-					h %= 24
-				}
-				r = r*100 + h
+				r = r*100 + tod/usPerHour
 			case fMinute:
 				r = r*100 + tod/usPerMinute%60
 			case fSecond:
@@ -363,27 +361,20 @@ func extract(ctx *Context, args []Expr) (Expr, error) {
 			})
 			return out, nil
 		}
-		if t.Class == Time && u.first == fDay {
-			// Days of a TIME are its hours / 24.
-			s, m := i64s(ev.args[0])
+		if u.first == fDay && !t.IsNumber() {
+			// A time has no days, but any number of hours.
+			f := timeOrDateTime(ev.ctx, t, ev.args[0])
 			ev.rows(func(i int) {
-				us := s[i&m]
-				days := absInt(us) / usPerDay
-				neg := us < 0
-				r := number(0, absInt(us)%usPerDay)
-				scale := int64(1)
-				for f := fHour; f <= u.last; f++ {
-					if f == fMicro {
-						scale *= 1000000
-					} else {
-						scale *= 100
-					}
+				p, ok := f(i)
+				switch {
+				case !ok:
+					out.SetNull(i)
+				case p.kind == Time:
+					out.I64s[i] = number(noDay, p.rounded(6, false))
+				default:
+					d, tod := splitDateTime(p.us)
+					out.I64s[i] = number(d, tod)
 				}
-				r += days * scale
-				if neg {
-					r = -r
-				}
-				out.I64s[i] = r
 			})
 			return out, nil
 		}

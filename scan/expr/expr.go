@@ -172,8 +172,8 @@ type LiteralExpr struct {
 	text string // as written, "" for computed ones
 	// folded is the expression that was folded into the constant.
 	folded Expr
-	// hex: x'4D' or b'1', a number in numeric context.
-	hex bool
+	// hex: x'4D' or b'1', a number in numeric context; bits: the latter.
+	hex, bits bool
 }
 
 // Literal returns a constant.

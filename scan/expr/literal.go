@@ -142,7 +142,7 @@ func numberLiteral(e *syntax.NumberLit) (Expr, error) {
 	case syntax.FloatNumber:
 		x, clean := parseDouble([]byte(e.Text))
 		if !clean {
-			return nil, errs.Userf(errs.OutOfRange, "Illegal double '%s' value found during parsing", e.Text)
+			return nil, errs.Userf(errs.IllegalValue, "Illegal double '%s' value found during parsing", e.Text)
 		}
 		v = DoubleValue(x)
 	case syntax.Integer:
@@ -195,22 +195,19 @@ func repack(v Value) Value {
 }
 
 func stringLiteral(ctx *Context, e *syntax.StringLit) (Expr, error) {
-	switch e.Charset {
-	case "":
+	switch {
+	case e.National || e.Charset == "":
 		if e.National {
 			ctx.warn("Warning", errs.DeprecatedNational, "NATIONAL/NCHAR/NVARCHAR implies the character set UTF8MB3, which will be replaced by UTF8MB4 in a future release. Please consider using CHAR(x) CHARACTER SET UTF8MB4 in order to be unambiguous.")
 			return Literal(StringValue(e.Value, "utf8mb3_general_ci")), nil
 		}
 		return Literal(StringValue(e.Value, ctx.collation())), nil
-	case "binary":
+	case e.Charset == "binary":
 		return Literal(BytesValue([]byte(e.Value))), nil
 	}
 	c, err := defaultCollation(e.Charset)
 	if err != nil {
 		return nil, err
-	}
-	if e.Charset == ctx.charset() {
-		c = ctx.collation()
 	}
 	s := e.Value
 	if e.Charset == "latin1" {
@@ -250,7 +247,7 @@ func bytesLiteral(ctx *Context, e *syntax.BytesLit) (Expr, error) {
 		return stringLiteral(ctx, &syntax.StringLit{At: e.At, Value: e.Value, Charset: e.Charset})
 	}
 	l := Literal(BytesValue([]byte(e.Value)))
-	l.hex = true
+	l.hex, l.bits = true, e.Bits
 	if e.Bits {
 		l.text = "0b" + bitText(e.Value)
 	} else {
@@ -278,6 +275,9 @@ func temporalLiteral(ctx *Context, e *syntax.TemporalLit) (Expr, error) {
 	switch e.Kind {
 	case syntax.DateLiteral:
 		p := parseDateTime(s, false)
+		if err := ctx.zeroDate(p, false); err != nil {
+			return nil, err
+		}
 		if p.kind != Date || p.truncated {
 			return nil, bad("DATE")
 		}
@@ -292,6 +292,9 @@ func temporalLiteral(ctx *Context, e *syntax.TemporalLit) (Expr, error) {
 		v = TimeValue(p.rounded(6, false), p.fsp)
 	default:
 		p := parseDateTime(s, false)
+		if err := ctx.zeroDate(p, false); err != nil {
+			return nil, err
+		}
 		if p.kind != DateTime || p.truncated {
 			return nil, bad("DATETIME")
 		}

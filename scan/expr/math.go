@@ -277,6 +277,9 @@ func round(ctx *Context, name string, args []Expr) (Expr, error) {
 	}
 	l, constant := digits.(*LiteralExpr)
 	if constant && l.Val.IsNull() {
+		if t.Class == Decimal {
+			t.Scale = 0
+		}
 		v := Value{Type: t, Vec: vector.NewNull(t.Physical(), 1)}
 		v.Type.Nullable = true
 		return Literal(v), nil
@@ -444,7 +447,7 @@ func (ev *evaluation) convert(s []byte, from, to int64) ([]byte, bool) {
 		t = t[1:]
 	}
 	var x uint64
-	over := false
+	over, read := false, 0
 	for _, c := range []byte(t) {
 		var d uint64
 		switch {
@@ -460,12 +463,16 @@ func (ev *evaluation) convert(s []byte, from, to int64) ([]byte, bool) {
 		if d >= b {
 			break
 		}
+		read++
 		hi, lo := bits.Mul64(x, b)
 		sum, carry := bits.Add64(lo, d, 0)
 		if hi != 0 || carry != 0 {
 			over = true
 		}
 		x = sum
+	}
+	if read == 0 {
+		ev.ctx.truncated("DECIMAL", s)
 	}
 	if over {
 		ev.ctx.truncated("DECIMAL", s)

@@ -345,7 +345,7 @@ func init() {
 					return nil
 				}
 				for k, item := range bytes.Split(list, []byte{','}) {
-					if c.equal(s, item) {
+					if c.same(s, item) {
 						out.I64s[i] = int64(k + 1)
 						break
 					}
@@ -356,6 +356,9 @@ func init() {
 	fn(spec{name: "SOUNDEX", min: 1, max: 1, class: "string", usage: "SOUNDEX(s)", doc: "How s sounds, in MySQL's variant of arbitrary length.", kinds: "t", ret: retText(func(args []Expr) int { return max(args[0].Type().Length, 4) }), body: textOf(soundex)})
 	fn(spec{name: "QUOTE", min: 1, max: 1, class: "string", usage: "QUOTE(s)", doc: "s as a literal of SQL.", kinds: "t", ret: func(ctx *Context, op string, args []Expr) (Type, error) {
 		t, err := retText(func(args []Expr) int { return 2*args[0].Type().Length + 2 })(ctx, op, args)
+		if t.Class == Bytes {
+			t.Class, t.Collation = String, ctx.collation()
+		}
 		t.Nullable = false
 		return t, err
 	}, nulls: true,
@@ -602,7 +605,8 @@ func (c *collation) index(s, p []byte) int {
 
 // soundex follows MySQL's "original" algorithm: the first letter, then digits
 // of consonants that differ from the one before, at least three.
-func soundex(_ *evaluation, dst, s []byte) []byte {
+func soundex(ev *evaluation, dst, s []byte) []byte {
+	binary := ev.isBinary(0)
 	const codes = "01230120022455012623010202" // A to Z; 0 is dropped, vowels included
 	code := func(r rune) byte {
 		if r >= 'a' && r <= 'z' {
@@ -614,7 +618,7 @@ func soundex(_ *evaluation, dst, s []byte) []byte {
 		return codes[r-'A']
 	}
 	letter := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= 0xC0
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= 0xC0 && !binary
 	}
 	last := byte(0)
 	n := 0
@@ -623,7 +627,10 @@ func soundex(_ *evaluation, dst, s []byte) []byte {
 			continue
 		}
 		if n == 0 {
-			dst = utf8.AppendRune(dst, unicode.ToUpper(r))
+			if r < utf8.RuneSelf {
+				r = unicode.ToUpper(r)
+			}
+			dst = utf8.AppendRune(dst, r)
 			last = code(r)
 			n++
 			continue

@@ -66,7 +66,8 @@ func civil(days int32) (y, m, d int) {
 	return y, m, d
 }
 
-func isLeap(y int) bool { return y%4 == 0 && (y%100 != 0 || y%400 == 0) }
+// isLeap says whether a year has 366 days; year 0 has not, to MySQL.
+func isLeap(y int) bool { return y%4 == 0 && (y%100 != 0 || y%400 == 0) && y != 0 }
 
 var monthDays = [13]int{0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31}
 
@@ -197,6 +198,15 @@ func appendTime(dst []byte, us int64, fsp int) []byte {
 
 // dateNumber is YYYYMMDD, dateTimeNumber YYYYMMDDhhmmss, timeNumber [-]hhmmss;
 // fractions are dropped.
+// dayNumber is TO_DAYS: days since year 0, in which MySQL has no February 29.
+func dayNumber(d int32) int64 {
+	n := int64(d) + dayZero
+	if n < 60 {
+		n++
+	}
+	return n
+}
+
 func dateNumber(days int32) int64 {
 	y, m, d := civil(days)
 	return int64(y)*10000 + int64(m)*100 + int64(d)

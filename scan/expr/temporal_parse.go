@@ -19,6 +19,7 @@ type parsed struct {
 	// partial: a date whose month or day is zero, which MySQL lets through in
 	// some places and this package refuses; kind is Null.
 	partial bool
+	invalid bool // a day that the month has not, or partial; kind is Null
 }
 
 // dateMode are the rules for zero and partial dates.
@@ -177,7 +178,7 @@ func parseDateTime(s []byte, onlyDateTime bool) (p parsed) {
 		return parsed{truncated: true}
 	}
 	if !(dateMode{}).valid(y, date[1], date[2]) {
-		return parsed{truncated: true, partial: date[1] == 0 || date[2] == 0}
+		return parsed{truncated: true, partial: date[1] == 0 || date[2] == 0, invalid: true}
 	}
 	p.kind = DateTime
 	if fields <= 3 {
@@ -387,7 +388,7 @@ func numberToDateTime(nr int64) (p parsed) {
 	return parsed{kind: kind, us: int64(daysOf(y, m, day))*usPerDay + h*usPerHour + mi*usPerMinute + s*usPerSecond}
 }
 
-// numberToTime reads [-]hhmmss; beyond the range it clamps, truncated.
+// numberToTime reads [-]hhmmss, or a date-time.
 func numberToTime(nr int64) (p parsed) {
 	if nr > 8385959 {
 		if nr >= 10000000000 {
@@ -395,10 +396,10 @@ func numberToTime(nr int64) (p parsed) {
 				return d
 			}
 		}
-		return parsed{kind: Time, us: maxTime, truncated: true}
+		return parsed{truncated: true}
 	}
 	if nr < -8385959 {
-		return parsed{kind: Time, us: -maxTime, truncated: true}
+		return parsed{truncated: true}
 	}
 	neg := nr < 0
 	if neg {

@@ -108,6 +108,9 @@ func hasNested(es []Expr) bool {
 
 // merge is the type that holds values of both, without going through text.
 func merge(a, b Type) (Type, bool) {
+	if a.Class == Float && (b.Class == Int || b.Class == Bool) {
+		return a, true // in this order only; an INT first makes it DOUBLE
+	}
 	if numberRank(a) > numberRank(b) || a.IsTemporal() && b.IsTemporal() && a.Class > b.Class {
 		a, b = b, a
 	}

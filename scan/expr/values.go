@@ -102,13 +102,24 @@ func ints(ctx *Context, t Type, v *vector.Vec, unsigned bool) func(i int) int64 
 		}
 	case Date:
 		return func(i int) int64 { return dateNumber(int32(intAt(v, i))) }
-	case DateTime:
-		return func(i int) int64 { return dateTimeNumber(roundWallFraction(intAt(v, i), 0, false)) }
-	case Timestamp:
+	case DateTime, Timestamp:
 		z := ctx.zone()
-		return func(i int) int64 { return dateTimeNumber(roundWallFraction(wallOf(intAt(v, i), z), 0, false)) }
+		cut := ctx.Mode.Has(TimeTruncateFractional)
+		return func(i int) int64 {
+			us := intAt(v, i)
+			if t.Class == Timestamp {
+				us = wallOf(us, z)
+			}
+			r := roundWallFraction(us, 0, cut)
+			if !validDateTime(r) { // 9999-12-31 23:59:59.5 and later
+				d, _ := splitDateTime(us)
+				return dateNumber(d) * 1000000
+			}
+			return dateTimeNumber(r)
+		}
 	case Time:
-		return func(i int) int64 { return timeNumber(roundFraction(intAt(v, i), 0, false)) }
+		cut := ctx != nil && ctx.Mode.Has(TimeTruncateFractional)
+		return func(i int) int64 { return timeNumber(roundFraction(intAt(v, i), 0, cut)) }
 	case Enum:
 		return func(i int) int64 {
 			s := string(v.Bytes(i))
@@ -279,8 +290,11 @@ var noDate = parsed{truncated: true}
 // let it through: in fuzzy functions (YEAR, DATE_FORMAT, …), and everywhere when
 // sql_mode allows zero dates. Lake tables cannot hold such dates.
 func (c *Context) zeroDate(p parsed, fuzzy bool) error {
-	if p.partial && (fuzzy || !c.Mode.Has(NoZeroDate|NoZeroInDate) || c.Mode.Has(AllowInvalidDates)) {
+	if p.partial && (fuzzy || !c.Mode.Has(NoZeroDate|NoZeroInDate)) {
 		return errs.Unsupportedf(-1, "dates whose month or day is zero")
+	}
+	if p.invalid && c.Mode.Has(AllowInvalidDates) {
+		return errs.Unsupportedf(-1, "invalid dates (ALLOW_INVALID_DATES)")
 	}
 	return nil
 }
