@@ -47,8 +47,14 @@ var systemTables = sync.OnceValue(func() map[string]map[string][]Field {
 		if rest, ok := strings.CutPrefix(line, "\t"); ok {
 			f := strings.Split(rest, "\t")
 			typ := f[1]
-			if c := f[3]; strings.HasSuffix(c, "_ci") {
-				typ += " collate " + CreateCollation
+			// Names (…_bin) compare bytes, which lets filters on them be pushed
+			// down; what else is text keeps MySQL's collation, since clients write
+			// COLLATE utf8mb3_general_ci behind it.
+			switch c := f[3]; {
+			case c == CreateCollation:
+				typ += " collate " + c
+			case strings.HasSuffix(c, "_ci"):
+				typ += " collate utf8mb3_general_ci"
 			}
 			x := NewField(f[0], typ, f[2] == "!")
 			if len(f) > 4 {

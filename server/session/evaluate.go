@@ -59,6 +59,9 @@ func (s *Session) evaluate(ctx context.Context, e syntax.Expr, run *statement) (
 	if subquery {
 		return s.evaluateQuery(ctx, e, run)
 	}
+	if name, read := assignedAndRead(e); read != nil {
+		return expr.Value{}, refuseRead(name, read)
+	}
 	c := run.context()
 	x, err := expr.Bind(c, e, constants{run.params})
 	if err != nil {

@@ -54,6 +54,10 @@ func (s *Session) columnsOf(ctx context.Context, stmt syntax.Statement, run *sta
 	case *syntax.Query:
 		env := run.environment()
 		env.Preparing, env.Pin = true, nil
+		x, _, err := settled(x)
+		if err != nil {
+			return nil, err
+		}
 		q, err := plan.Bind(ctx, x, env)
 		if err != nil {
 			return nil, err

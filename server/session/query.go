@@ -60,6 +60,13 @@ func (s *Session) selectQuery(ctx context.Context, q *syntax.Query, run *stateme
 
 // query binds and starts a query.
 func (s *Session) query(ctx context.Context, q *syntax.Query, run *statement) (*Result, error) {
+	q, inlined, err := settled(q)
+	if err != nil {
+		return nil, err
+	}
+	if inlined {
+		s.warn("Note", errs.New(errs.User, errs.KindNone, "assignments to user variables are not kept after this SELECT"))
+	}
 	p, err := plan.Bind(ctx, q, run.environment())
 	if err != nil {
 		return nil, err
@@ -126,6 +133,11 @@ func (s *Session) insert(ctx context.Context, x *syntax.Insert, run *statement) 
 	}
 	if x.Table == nil {
 		return nil, errs.Unsupportedf(x.Pos(), "this INSERT")
+	}
+	if x.Query != nil {
+		if name, read := assignedAndRead(x.Query); read != nil {
+			return nil, refuseRead(name, read)
+		}
 	}
 	cat, target, err := s.identifier(x.Table.Name)
 	if err != nil {

@@ -279,7 +279,7 @@ func TestReplayClients(t *testing.T) {
 	}
 	var lines []string
 	for k, v := range outcomes {
-		lines = append(lines, k+"\n\t"+strings.ReplaceAll(v, "\n", " "))
+		lines = append(lines, k+" ⇒ "+strings.ReplaceAll(v, "\n", " "))
 	}
 	slices.Sort(lines)
 	got := strings.Join(lines, "\n") + "\n"
