@@ -186,10 +186,11 @@ func (p *run) lakeSchema(id catalog.Identifier, tables []*source.Table) (*catalo
 			case i < 0:
 				return nil, nil, errs.Userf(errs.UnknownColumn, "partition %s: %s has no column %s", id, t.ID, c)
 			case slices.Contains(s.PrimaryKeys, c):
-			case !t.Columns[i].Type.NotNull:
+			case !t.Columns[i].Type.NotNull && !t.Columns[i].Required:
 				return nil, nil, errs.Userf(errs.InvalidTable, "partition %s by %s: the column may be NULL in %s; a partition column belongs to the key and must be NOT NULL", id, c, t.ID)
 			default:
 				s.PrimaryKeys = append(s.PrimaryKeys, c)
+				t.Columns[i].Type = t.Columns[i].Type.Required()
 			}
 		}
 		if len(s.TrimmedPrimaryKeys()) == 0 {

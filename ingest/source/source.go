@@ -135,6 +135,9 @@ type Column struct {
 	Name string `json:"name"`
 	// Type is the lake's type.
 	Type catalog.Type `json:"type"`
+	// Required says that the source declares the column NOT NULL. Type may allow
+	// NULL all the same: for zero dates.
+	Required bool `json:"required,omitempty"`
 	// Declared is the source's type as the table option mysql.type.<id> keeps
 	// it (DESIGN D15), "" when Type says it all.
 	Declared string `json:"declared,omitempty"`

@@ -109,6 +109,7 @@ func (s *Source) describeOne(ctx context.Context, q queryer, id source.ID) (*sou
 		if n.Charset != "" && !isUTF8(n.Charset) && charsets[n.Charset] == nil && !singleByte[n.Charset] {
 			t.Unsupported = fmt.Sprintf("the character set %s of column %s has no conversion here", n.Charset, col.Name)
 		}
+		col.Required = col.Type.NotNull
 		if n.mayBeInvalid() && col.Type.NotNull && !key[col.Name] {
 			// NOT NULL temporal columns of MySQL hold zero dates all the same;
 			// those become NULL in the lake.

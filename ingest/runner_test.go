@@ -1,0 +1,645 @@
+package ingest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/thermocline/thermocline/catalog"
+	"github.com/thermocline/thermocline/connector"
+	"github.com/thermocline/thermocline/ingest/pipeline"
+	"github.com/thermocline/thermocline/ingest/source"
+	"github.com/thermocline/thermocline/ingest/source/generator"
+	"github.com/thermocline/thermocline/internal/errs"
+	"github.com/thermocline/thermocline/internal/memory"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// start runs a pipeline until the test's end.
+func start(t *testing.T, o Options, yaml string) *Runner {
+	t.Helper()
+	r := NewRunner(o)
+	if _, err := r.Execute(context.Background(), yaml); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close(context.Background()) })
+	return r
+}
+
+func end(t *testing.T, r *Runner) {
+	t.Helper()
+	if err := r.Close(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// failure waits until the pipeline has failed and returns why.
+func failure(t *testing.T, r *Runner) string {
+	t.Helper()
+	why := ""
+	eventually(t, func() string {
+		s := r.Status()[0]
+		if s.State != Failed {
+			return fmt.Sprintf("the pipeline has not failed: %+v", s)
+		}
+		why = s.Error
+		return ""
+	})
+	return why
+}
+
+func (r *Runner) table(name string) TableStatus {
+	for _, t := range r.Status()[0].Tables {
+		if t.Table == name {
+			return t
+		}
+	}
+	return TableStatus{}
+}
+
+func TestGenerator(t *testing.T) {
+	l := newLake(t)
+	o := l.options()
+	o.Sources = map[string]source.Factory{"generator": generator.New}
+	yaml := "source: {type: generator, rate: 200, limit: 300, start-delay: 10ms}\nsink: {type: paimon, catalog.properties.warehouse: x}\npipeline: {name: gen, commit.interval: 50ms}\nroute:\n  - {source-table: sales.orders, sink-table: dwd.orders_paimon}\n"
+	r := start(t, o, yaml)
+	eventually(t, func() string {
+		if n := len(l.rows("dwd.orders_paimon")); n < 20 {
+			return fmt.Sprintf("%d rows: %+v", n, r.Status())
+		}
+		return ""
+	})
+	end(t, r) // in its middle: it goes on where it was
+	r = start(t, o, yaml)
+	// 6 rows, the script adds 3; of 296 further transactions 60 update and 58 delete.
+	want := 6 + 3
+	for n := 5; n <= 300; n++ {
+		switch {
+		case n%5 == 4 && n-4 > 4:
+			want--
+		case n%5 != 3:
+			want++
+		}
+	}
+	eventually(t, func() string {
+		if got := len(l.rows("dwd.orders_paimon")); got != want {
+			return fmt.Sprintf("%d rows, want %d: %+v", got, want, r.Status())
+		}
+		return ""
+	})
+	if rows := l.rows("dwd.orders_paimon"); !strings.HasPrefix(rows[0], "10006|") && !strings.HasPrefix(rows[0], "1001|1|US|20.5|NEW|") {
+		t.Errorf("%q", rows[:3])
+	}
+}
+
+// TestTableStops: a changed table stops, the others go on; the stop survives a
+// restart; without the lake table it is copied anew.
+func TestTableStops(t *testing.T) {
+	srv := newServer(t)
+	srv.exec("CREATE DATABASE c; CREATE TABLE c.a (id INT PRIMARY KEY, v INT); CREATE TABLE c.b (id INT PRIMARY KEY, v INT); INSERT INTO c.a VALUES (1,1); INSERT INTO c.b VALUES (1,1)")
+	l := newLake(t)
+	yaml := srv.yaml(`c.\.*`, "")
+	r := start(t, l.options(), yaml)
+	srv.same(l, r, "c.a", "c.b")
+	srv.exec("INSERT INTO c.a VALUES (2,2)", "ALTER TABLE c.a ADD COLUMN w INT", "INSERT INTO c.a VALUES (3,3,3)", "INSERT INTO c.b VALUES (2,2)")
+	srv.same(l, r, "c.b")
+	l.same("c.a", "1|1", "2|2")
+	check := func(r *Runner) {
+		t.Helper()
+		eventually(t, func() string {
+			if x := r.table("c.a"); x.Phase != "stopped" || !strings.Contains(x.Error, "columns were added: ALTER TABLE c.a ADD COLUMN w INT; drop the lake table") {
+				return fmt.Sprintf("%+v", r.Status())
+			}
+			return ""
+		})
+	}
+	check(r)
+	end(t, r)
+	srv.exec("INSERT INTO c.b VALUES (3,3)", "INSERT INTO c.a VALUES (4,4,4)")
+	r = start(t, l.options(), yaml)
+	srv.same(l, r, "c.b")
+	check(r)
+	l.same("c.a", "1|1", "2|2")
+	end(t, r)
+	if err := l.catalog.DropTable(context.Background(), catalog.Identifier{Database: "c", Table: "a"}); err != nil {
+		t.Fatal(err)
+	}
+	r = start(t, l.options(), yaml)
+	srv.same(l, r, "c.a", "c.b")
+	srv.exec("UPDATE c.a SET w = 9")
+	srv.same(l, r, "c.a")
+	// The last table that stops ends the pipeline.
+	srv.exec("DROP TABLE c.b", "TRUNCATE TABLE c.a")
+	if why := failure(t, r); !strings.Contains(why, "2 table(s) stopped: c.a: the table was truncated") || !strings.Contains(why, "c.b: the table was dropped") {
+		t.Error(why)
+	}
+}
+
+// TestSchemaChangedWhileDown: what happened while the pipeline was down is read
+// by the definition that was valid then.
+func TestSchemaChangedWhileDown(t *testing.T) {
+	srv := newServer(t)
+	srv.exec("CREATE DATABASE c; CREATE TABLE c.a (id INT PRIMARY KEY, e ENUM('x','y')); CREATE TABLE c.gone (id INT PRIMARY KEY); INSERT INTO c.a VALUES (1,'x'); INSERT INTO c.gone VALUES (1)")
+	l := newLake(t)
+	yaml := srv.yaml(`c.\.*`, "")
+	r := start(t, l.options(), yaml)
+	srv.same(l, r, "c.a", "c.gone")
+	end(t, r)
+	srv.exec("INSERT INTO c.a VALUES (2,'y')", "INSERT INTO c.gone VALUES (2)", "ALTER TABLE c.a MODIFY e ENUM('y','x')", "INSERT INTO c.a VALUES (3,'y')", "DROP TABLE c.gone")
+	r = start(t, l.options(), yaml)
+	l.same("c.a", "1|x", "2|y")
+	l.same("c.gone", "1", "2")
+	if why := failure(t, r); !strings.Contains(why, "a column was changed") {
+		t.Error(why)
+	}
+}
+
+func TestRoutesToLake(t *testing.T) {
+	srv := newServer(t)
+	srv.exec("CREATE DATABASE c; CREATE TABLE c.o_1 (id INT PRIMARY KEY, v INT); CREATE TABLE c.o_2 (id INT PRIMARY KEY, v INT); INSERT INTO c.o_1 VALUES (1,1); INSERT INTO c.o_2 VALUES (2,2)",
+		"CREATE TABLE c.p (id INT, day DATE NOT NULL, v INT, PRIMARY KEY (id)); INSERT INTO c.p VALUES (1,'2026-01-01',1),(2,'2026-01-02',2)")
+	l := newLake(t)
+	yaml := srv.yaml(`c.\.*`, "route:\n  - {source-table: 'c.o_[0-9]', sink-table: ods.merged}\n  - {source-table: c.o_1, sink-table: ods.copy}\n  - {source-table: c.p, sink-table: ods.p}\n")
+	yaml = strings.Replace(yaml, "  catalog.properties.metastore: filesystem\n", "  catalog.properties.metastore: filesystem\n  partition.key: c.p:day\n  table.properties.bucket: 2\n", 1)
+	r := start(t, l.options(), yaml)
+	l.same("ods.merged", "1|1", "2|2")
+	l.same("ods.copy", "1|1")
+	l.same("ods.p", "1|20454|1", "2|20455|2")
+	srv.exec("UPDATE c.o_1 SET v = 5", "INSERT INTO c.o_2 VALUES (3,3)", "UPDATE c.p SET day = '2026-01-03', v = 9 WHERE id = 1", "DELETE FROM c.o_2 WHERE id = 2")
+	l.same("ods.merged", "1|5", "3|3")
+	l.same("ods.copy", "1|5")
+	l.same("ods.p", "1|20456|9", "2|20455|2")
+	tb, err := l.catalog.Table(context.Background(), catalog.Identifier{Database: "ods", Table: "p"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := tb.Schema()
+	if fmt.Sprint(s.PrimaryKeys, s.PartitionKeys, s.Options["bucket"]) != "[id day] [day] 2" {
+		t.Errorf("%v %v %v", s.PrimaryKeys, s.PartitionKeys, s.Options)
+	}
+	_ = r
+}
+
+// TestStartChecks: each way in which somebody else changed what the positions
+// rely on is an error of its own.
+func TestStartChecks(t *testing.T) {
+	srv := newServer(t)
+	ctx := context.Background()
+	id := catalog.Identifier{Database: "c", Table: "a"}
+	for _, c := range []struct {
+		name, want string
+		damage     func(t *testing.T, l *lake)
+	}{
+		{"rolled back", "it was rolled back", func(t *testing.T, l *lake) {
+			dir := filepath.Join(l.dir, "c.db", "a", "snapshot")
+			entries, _ := os.ReadDir(dir)
+			last := ""
+			for _, e := range entries {
+				if strings.HasPrefix(e.Name(), "snapshot-") && (len(e.Name()) > len(last) || len(e.Name()) == len(last) && e.Name() > last) {
+					last = e.Name()
+				}
+			}
+			os.Remove(filepath.Join(dir, last))
+			os.Remove(filepath.Join(dir, "LATEST"))
+		}},
+		{"created anew", "was created anew", func(t *testing.T, l *lake) {
+			tb, _ := l.catalog.Table(ctx, id)
+			s := *tb.Schema()
+			s.TimeMillis = 0
+			s.Options = map[string]string{"bucket": "3"}
+			if err := l.catalog.DropTable(ctx, id); err != nil {
+				t.Fatal(err)
+			}
+			foreign(t, l, id, &s)
+		}},
+		{"foreign rows", "has rows that this pipeline did not write", func(t *testing.T, l *lake) {
+			tb, _ := l.catalog.Table(ctx, id)
+			if err := l.catalog.DropTable(ctx, id); err != nil {
+				t.Fatal(err)
+			}
+			os.RemoveAll(filepath.Join(l.dir, "_thermocline"))
+			s := *tb.Schema()
+			foreign(t, l, id, &s)
+		}},
+		{"restored state", "another process runs the pipeline, or the state was restored", func(t *testing.T, l *lake) {
+			editState(t, l, `"epoch": 1`, `"epoch": 0`)
+		}},
+		{"other source", `but the source is now "mariadb server_id 1"`, func(t *testing.T, l *lake) {
+			editState(t, l, `"source": "mariadb server_id 1"`, `"source": "mariadb server_id 77"`)
+		}},
+		{"damaged state", "read pipeline state", func(t *testing.T, l *lake) { editState(t, l, `"epoch"`, `"epoch`) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := *srv
+			s.t = t
+			s.exec("CREATE DATABASE IF NOT EXISTS c; CREATE OR REPLACE TABLE c.a (id INT PRIMARY KEY, v INT); INSERT INTO c.a VALUES (1,1)")
+			l := newLake(t)
+			yaml := s.yaml("c.a", "")
+			r := start(t, l.options(), yaml)
+			l.same("c.a", "1|1")
+			s.exec("INSERT INTO c.a VALUES (2,2)")
+			l.same("c.a", "1|1", "2|2")
+			end(t, r)
+			c.damage(t, l)
+			r = start(t, l.options(), yaml)
+			if why := failure(t, r); !strings.Contains(why, c.want) || strings.Contains(why, "\n") {
+				t.Errorf("%q, want %q", why, c.want)
+			}
+		})
+	}
+}
+
+// foreign makes a table with one row by another user.
+func foreign(t *testing.T, l *lake, id catalog.Identifier, s *catalog.Schema) {
+	t.Helper()
+	ctx := context.Background()
+	tb, err := l.catalog.CreateTable(ctx, id, s, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := tb.(connector.Writable).NewWrite(ctx, connector.WriteOptions{CommitUser: "somebody"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	def := &source.Table{}
+	for _, f := range s.Fields {
+		def.Columns = append(def.Columns, source.Column{Name: f.Name, Type: f.Type})
+	}
+	b := def.NewBatch(1)
+	for _, c := range b.Cols {
+		c.AppendI32(7)
+	}
+	b.Len = 1
+	if err := w.Write(ctx, b); err != nil {
+		t.Fatal(err)
+	}
+	m, err := w.PrepareCommit(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, err := tb.(connector.Writable).NewCommit(ctx, "somebody")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := k.Commit(ctx, &connector.Committable{Identifier: 1, Messages: m}); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+}
+
+// editState changes the newest state file.
+func editState(t *testing.T, l *lake, old, with string) {
+	t.Helper()
+	files, _ := filepath.Glob(filepath.Join(l.dir, "_thermocline", "cdc", "test", "state-*"))
+	last := ""
+	for _, f := range files {
+		if len(f) > len(last) || len(f) == len(last) && f > last {
+			last = f
+		}
+	}
+	b, err := os.ReadFile(last)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Contains(b, []byte(old)) {
+		t.Fatalf("%s is not in %s", old, b)
+	}
+	if err := os.WriteFile(last, bytes.ReplaceAll(b, []byte(old), []byte(with)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestStateLost: without the pipeline's state the tables' own snapshots suffice,
+// as long as the source's definitions are what they were.
+func TestStateLost(t *testing.T) {
+	srv := newServer(t)
+	srv.exec("CREATE DATABASE c; CREATE TABLE c.a (id INT PRIMARY KEY, v INT); INSERT INTO c.a VALUES (1,1)")
+	l := newLake(t)
+	yaml := srv.yaml("c.a", "")
+	r := start(t, l.options(), yaml)
+	srv.same(l, r, "c.a")
+	end(t, r)
+	os.RemoveAll(filepath.Join(l.dir, "_thermocline"))
+	srv.exec("INSERT INTO c.a VALUES (2,2)")
+	r = start(t, l.options(), yaml)
+	srv.same(l, r, "c.a")
+	end(t, r)
+	os.RemoveAll(filepath.Join(l.dir, "_thermocline"))
+	srv.exec("ALTER TABLE c.a ADD COLUMN w INT")
+	r = start(t, l.options(), yaml)
+	if why := failure(t, r); !strings.Contains(why, "the pipeline's state in") || !strings.Contains(why, "is lost") {
+		t.Error(why)
+	}
+}
+
+// TestFenced: of two processes with one pipeline the older one ends.
+func TestFenced(t *testing.T) {
+	srv := newServer(t)
+	srv.exec("CREATE DATABASE c; CREATE TABLE c.a (id INT PRIMARY KEY, v INT); INSERT INTO c.a VALUES (1,1)")
+	l := newLake(t)
+	yaml := srv.yaml("c.a", "")
+	o := l.options()
+	o.Files = nil
+	old := start(t, o, yaml)
+	srv.same(l, old, "c.a")
+	now := start(t, o, yaml)
+	eventually(t, func() string {
+		if now.Status()[0].State != Streaming {
+			return fmt.Sprintf("%+v", now.Status())
+		}
+		return ""
+	})
+	for i := range 5 {
+		srv.exec(fmt.Sprintf("INSERT INTO c.a VALUES (%d, 1)", 10+i))
+	}
+	srv.same(l, now, "c.a")
+	if why := failure(t, old); !strings.Contains(why, "another process runs the pipeline") && !strings.Contains(why, "epoch") {
+		t.Error(why)
+	}
+	if s := now.Status()[0]; s.State != Streaming {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestUnknownOutcome: commits whose reply is lost are repeated, not redone.
+func TestUnknownOutcome(t *testing.T) {
+	srv := newServer(t)
+	srv.exec("CREATE DATABASE c; CREATE TABLE c.a (id INT PRIMARY KEY, v INT); INSERT INTO c.a VALUES (1,1)")
+	l := newLake(t)
+	o := l.options()
+	var calls atomic.Int64
+	o.OpenLake = func(context.Context, map[string]string) (*Lake, error) {
+		return &Lake{Catalog: doubtful{l.catalog, &calls}, Files: l.files, Root: l.dir}, nil
+	}
+	r := start(t, o, srv.yaml("c.a", ""))
+	for i := range 6 {
+		srv.exec(fmt.Sprintf("INSERT INTO c.a VALUES (%d, 1)", 10+i))
+		srv.same(l, r, "c.a")
+	}
+	if s := r.Status()[0]; s.Reconnects > 0 || s.RowsCommitted != 7 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// doubtful is a catalog whose commits lose every second reply.
+type doubtful struct {
+	catalog.Writable
+	calls *atomic.Int64
+}
+
+func (d doubtful) CreateTable(ctx context.Context, id catalog.Identifier, s *catalog.Schema, ok bool) (catalog.Table, error) {
+	t, err := d.Writable.CreateTable(ctx, id, s, ok)
+	if err != nil {
+		return nil, err
+	}
+	return doubtfulTable{t.(writableTable), d.calls}, nil
+}
+
+type doubtfulTable struct {
+	writableTable
+	calls *atomic.Int64
+}
+
+func (t doubtfulTable) NewCommit(ctx context.Context, user string) (connector.TableCommit, error) {
+	k, err := t.writableTable.NewCommit(ctx, user)
+	return doubtfulCommit{k, t.calls}, err
+}
+
+type doubtfulCommit struct {
+	connector.TableCommit
+	calls *atomic.Int64
+}
+
+func (k doubtfulCommit) Commit(ctx context.Context, c *connector.Committable) (connector.CommitResult, error) {
+	n := k.calls.Add(1)
+	if n%4 == 1 {
+		return connector.CommitResult{}, errs.New(errs.UnknownOutcome, errs.KindNone, "the reply is lost, and nothing happened")
+	}
+	r, err := k.TableCommit.Commit(ctx, c)
+	if err == nil && n%4 == 2 {
+		return connector.CommitResult{}, errs.New(errs.UnknownOutcome, errs.KindNone, "the reply is lost")
+	}
+	return r, err
+}
+
+func TestStartupModes(t *testing.T) {
+	srv := newServer(t)
+	srv.exec("CREATE DATABASE c; CREATE TABLE c.a (id INT PRIMARY KEY, v INT); INSERT INTO c.a VALUES (1,1)")
+	l := newLake(t)
+	mode := func(m string) string {
+		return strings.Replace(srv.yaml("c.a", ""), "  heartbeat.interval: 1s\n", "  heartbeat.interval: 1s\n  scan.startup.mode: "+m+"\n", 1)
+	}
+	def, err := pipeline.Load([]byte(mode("snapshot")), pipeline.LoadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := RunFile(context.Background(), l.options(), def); err != nil {
+		t.Fatal(err)
+	}
+	l.same("c.a", "1|1")
+	l = newLake(t)
+	r := start(t, l.options(), mode("latest-offset"))
+	eventually(t, func() string {
+		if s := r.Status()[0]; s.State != Streaming {
+			return fmt.Sprintf("%+v", s)
+		}
+		return ""
+	})
+	srv.exec("INSERT INTO c.a VALUES (2,2)", "UPDATE c.a SET v = 5 WHERE id = 1")
+	l.same("c.a", "1|5", "2|2")
+}
+
+// TestRefusals: what this version cannot do is said before anything is written.
+func TestRefusals(t *testing.T) {
+	srv := newServer(t)
+	srv.exec("CREATE DATABASE c; CREATE TABLE c.nokey (id INT); CREATE TABLE c.geo (id INT PRIMARY KEY, p POINT); CREATE TABLE c.a (id INT PRIMARY KEY, v INT, w INT NOT NULL); CREATE TABLE c.b (id INT PRIMARY KEY, v BIGINT); " +
+		"CREATE TABLE c.ver (id INT PRIMARY KEY) WITH SYSTEM VERSIONING; CREATE TABLE c.comp (id INT PRIMARY KEY, v TEXT COMPRESSED)")
+	l := newLake(t)
+	for _, c := range []struct{ tables, more, want string }{
+		{"c.nokey", "", "the table c.nokey: it has no primary key; leave it out with tables.exclude"},
+		{"c.geo", "", "the type point of column p"},
+		{"c.ver", "", "system-versioned"},
+		{"c.comp", "", "the compressed column v"},
+		{"c.missing", "", "the pattern c.missing matches no table that the account sees; the nearest is"},
+		{"c.(a|b)", "route:\n  - {source-table: 'c.(a|b)', sink-table: o.x}\n", "merging tables of different shape into o.x: c.a and c.b differ in their number of columns"},
+		{"c.a", "partition c.a:v", "the column may be NULL in c.a"},
+		{"c.a", "partition c.a:zz", "has no column zz"},
+		{"c.a", "partition c.a:id", "the partition columns are the whole key"},
+		{"c.a", "partition c.q:id", "the pattern c.q matches no captured table"},
+	} {
+		yaml := srv.yaml(c.tables, c.more)
+		if p, ok := strings.CutPrefix(c.more, "partition "); ok {
+			yaml = strings.Replace(srv.yaml(c.tables, ""), "  catalog.properties.metastore: filesystem\n", "  partition.key: "+p+"\n", 1)
+		}
+		def, err := pipeline.Load([]byte(yaml), pipeline.LoadOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, planErr := MakePlan(context.Background(), l.options(), def)
+		runErr := RunFile(context.Background(), l.options(), def)
+		for _, err := range []error{planErr, runErr} {
+			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%s: %v, want %q", c.tables, err, c.want)
+			}
+		}
+	}
+	if dbs, err := l.catalog.Databases(context.Background()); err != nil || len(dbs) > 0 {
+		t.Errorf("databases %v were made (%v)", dbs, err)
+	}
+	for _, typ := range []string{"postgres", "papaya"} {
+		def, err := pipeline.Load([]byte("source: {type: "+typ+", tables: a.b}\nsink: {type: values}\n"), pipeline.LoadOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := RunFile(context.Background(), l.options(), def); err == nil || !strings.Contains(err.Error(), "source type "+typ) {
+			t.Error(err)
+		}
+	}
+}
+
+func TestPlan(t *testing.T) {
+	srv := newServer(t)
+	srv.exec("CREATE DATABASE c; CREATE TABLE c.a (id BIGINT UNSIGNED PRIMARY KEY, flag BOOLEAN, at DATETIME(3) NOT NULL, name VARCHAR(20) CHARACTER SET latin1, amount DECIMAL(12,2), state ENUM('x','y'))")
+	l := newLake(t)
+	def, err := pipeline.Load([]byte(srv.yaml("c.a", "")), pipeline.LoadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := MakePlan(context.Background(), l.options(), def)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if _, err := p.WriteTo(&out); err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf(`pipeline  test
+source    mysql 127.0.0.1:%d (startup: initial)
+sink      paimon
+commits   every 100ms
+tables    1
+
+c.a  <-  c.a
+  key      id
+  buckets  1
+  id      DECIMAL(20, 0) NOT NULL  bigint unsigned
+  flag    TINYINT                  tinyint(1)
+  at      TIMESTAMP(3)             
+  name    VARCHAR(20)              varchar(20) collate latin1_swedish_ci
+  amount  DECIMAL(12, 2)           
+  state   STRING                   enum('x','y') collate utf8mb4_general_ci
+
+warnings
+  c.a: nullable in the lake, since a zero date becomes NULL: at
+  c.a: TINYINT(1) stays TINYINT (treat-tinyint1-as-boolean.enabled is false here by default): flag
+`, srv.Port)
+	if out.String() != want {
+		t.Errorf("%s\nwant\n%s", out.String(), want)
+	}
+	if dbs, _ := l.catalog.Databases(context.Background()); len(dbs) > 0 {
+		t.Errorf("plan made %v", dbs)
+	}
+}
+
+func TestValues(t *testing.T) {
+	srv := newServer(t)
+	srv.exec("CREATE DATABASE c; CREATE TABLE c.a (id INT PRIMARY KEY, v VARCHAR(10), d DATE, b BINARY(2), t TIMESTAMP(3) NULL, n DECIMAL(5,2)); SET time_zone='+00:00'; INSERT INTO c.a VALUES (1,'x','2026-02-03',X'01',  '2026-01-01 00:00:00.5', 1.5),(2,NULL,NULL,NULL,NULL,NULL)")
+	var out bytes.Buffer
+	o := newLake(t).options()
+	o.Out = &out
+	yaml := strings.Replace(srv.yaml("c.a", ""), "  heartbeat.interval: 1s\n", "  scan.startup.mode: snapshot\n", 1)
+	yaml = strings.Replace(yaml, "  type: paimon\n  catalog.properties.metastore: filesystem\n", "  type: values\n", 1)
+	def, err := pipeline.Load([]byte(yaml), pipeline.LoadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := RunFile(context.Background(), o, def); err != nil {
+		t.Fatal(err)
+	}
+	want := "c.a +I[1, x, 2026-02-03, 0x0100, 2026-01-01 00:00:00.500 UTC, 1.50]\nc.a +I[2, NULL, NULL, NULL, NULL, NULL]\n"
+	if out.String() != want {
+		t.Errorf("%q, want %q", out.String(), want)
+	}
+}
+
+// TestLargeTransaction: a transaction larger than the memory that ingest has is
+// written to files and committed at its end.
+func TestLargeTransaction(t *testing.T) {
+	srv := newServer(t)
+	srv.exec("CREATE DATABASE c; CREATE TABLE c.a (id INT PRIMARY KEY, v INT, w VARCHAR(200)); CREATE TABLE c.b (id INT PRIMARY KEY, w VARCHAR(200)); INSERT INTO c.b VALUES (1,'x')")
+	l := newLake(t)
+	o := l.options()
+	o.Budget = memory.New("ingest", 24<<20)
+	r := start(t, o, srv.yaml(`c.\.*`, ""))
+	srv.same(l, r, "c.a", "c.b")
+	srv.exec("BEGIN; INSERT INTO c.a SELECT seq, seq, REPEAT('w', 150) FROM seq_1_to_300000; INSERT INTO c.b VALUES (2,'y'); COMMIT")
+	eventually(t, func() string {
+		if s := r.Status()[0]; s.RowsCommitted != 300002 {
+			return fmt.Sprintf("%+v", s)
+		}
+		return ""
+	})
+	srv.same(l, r, "c.a", "c.b")
+	end(t, r)
+	if n := o.Budget.Used(); n != 0 {
+		t.Errorf("%d bytes are still reserved", n)
+	}
+}
+
+// TestRunnerControl: names, stopping, dropping, running again.
+func TestRunnerControl(t *testing.T) {
+	srv := newServer(t)
+	srv.exec("CREATE DATABASE c; CREATE TABLE c.a (id INT PRIMARY KEY, v INT); INSERT INTO c.a VALUES (1,1)")
+	l := newLake(t)
+	ctx := context.Background()
+	yaml := srv.yaml("c.a", "")
+	r := start(t, l.options(), yaml)
+	srv.same(l, r, "c.a")
+	for range 2 { // the same again changes nothing
+		if name, err := r.Execute(ctx, yaml); name != "test" || err != nil {
+			t.Error(name, err)
+		}
+	}
+	if _, err := r.Execute(ctx, strings.Replace(yaml, "name: test", "x: y", 1)); err == nil {
+		t.Error("a pipeline without a name was taken")
+	}
+	if err := r.Stop(ctx, "nobody"); errs.KindOf(err) != errs.UnknownPipeline {
+		t.Error(err)
+	}
+	if err := r.Stop(ctx, "test"); err != nil {
+		t.Fatal(err)
+	}
+	if s := r.Status()[0]; s.State != Stopped {
+		t.Errorf("%+v", s)
+	}
+	end(t, r)
+	r = NewRunner(l.options())
+	if err := r.Resume(ctx); err != nil || len(r.Status()) != 0 {
+		t.Errorf("a stopped pipeline was resumed: %+v %v", r.Status(), err)
+	}
+	srv.exec("INSERT INTO c.a VALUES (2,2)")
+	if _, err := r.Execute(ctx, strings.Replace(yaml, "100 ms", "50 ms", 1)); err != nil {
+		t.Fatal(err)
+	}
+	srv.same(l, r, "c.a")
+	if _, err := r.Execute(ctx, yaml); err != nil { // another text: a restart
+		t.Fatal(err)
+	}
+	srv.exec("INSERT INTO c.a VALUES (3,3)")
+	srv.same(l, r, "c.a")
+	if err := r.Drop(ctx, "test"); err != nil || len(r.Status()) != 0 {
+		t.Error(err, r.Status())
+	}
+	end(t, r)
+	if _, err := r.Execute(ctx, yaml); errs.KindOf(err) != errs.ShuttingDown {
+		t.Error(err)
+	}
+}
