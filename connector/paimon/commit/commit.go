@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"maps"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -58,6 +59,10 @@ type Committer struct {
 	mu      sync.Mutex // one commit at a time
 	history history
 	totals  totalsHistory
+	last    struct { // the manifests of the newest snapshot that we made
+		identity string
+		metas    []spec.ManifestMeta
+	}
 	// unsettled are attempts of earlier calls that may have happened, by nonce
 	// and kind.
 	unsettled  map[unsettledKey][]attempt
@@ -292,7 +297,7 @@ func (c *Committer) apply(ctx context.Context, ch *change) (id int64, already bo
 		if err := c.fence(ctx, latest, ch.cm.Epoch); err != nil {
 			return 0, false, err
 		}
-		files := &scratch{c: c, names: spec.NewNamer()}
+		files := c.newScratch()
 		snap, err := c.build(ctx, ch, latest, files)
 		if err != nil || snap == nil {
 			files.remove(ctx)
@@ -305,6 +310,7 @@ func (c *Committer) apply(ctx context.Context, ch *change) (id int64, already bo
 		case happened:
 			c.settle(ctx, unknown, snap)
 			c.history.note(snap)
+			c.last.identity, c.last.metas = snap.Identity(), files.metas
 			c.hints(ctx, snap.ID)
 			return snap.ID, false, nil
 		case failed:
@@ -412,9 +418,12 @@ func (c *Committer) hints(ctx context.Context, id int64) {
 // build writes the manifests of a change on top of latest and returns its
 // snapshot; nil when nothing of a compaction is left to do.
 func (c *Committer) build(ctx context.Context, ch *change, latest *spec.Snapshot, files *scratch) (*spec.Snapshot, error) {
-	previous, err := c.store.Manifests(ctx, latest)
-	if err != nil {
-		return nil, err
+	previous := c.last.metas
+	var err error
+	if latest == nil || c.last.identity != latest.Identity() {
+		if previous, err = c.store.Manifests(ctx, latest); err != nil {
+			return nil, err
+		}
 	}
 	entries, err := c.entries(ctx, ch, latest, previous)
 	if err != nil || entries == nil {
@@ -476,8 +485,11 @@ func (c *Committer) build(ctx context.Context, ch *change, latest *spec.Snapshot
 	if err != nil {
 		return nil, err
 	}
-	snap.DeltaManifestList, snap.DeltaManifestListSize, err = files.writeList(ctx, metas)
-	return snap, err
+	if snap.DeltaManifestList, snap.DeltaManifestListSize, err = files.writeList(ctx, metas); err != nil {
+		return nil, err
+	}
+	files.metas = append(slices.Clip(base), metas...)
+	return snap, files.wait()
 }
 
 // properties returns the properties of a change's snapshot.

@@ -2,9 +2,10 @@ package commit
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"log/slog"
 	"slices"
+	"sync"
 
 	"github.com/thermocline/thermocline/connector/paimon/spec"
 	"github.com/thermocline/thermocline/internal/errs"
@@ -20,38 +21,62 @@ type manifestOptions struct {
 	fullSize    int64 // manifest.full-compaction-threshold-size
 }
 
-// scratch writes metadata files and remembers them, so that a lost attempt can
-// remove what it wrote.
+// scratch writes metadata files, several at once, and remembers them, so that a
+// lost attempt can remove what it wrote.
 type scratch struct {
 	c     *Committer
 	names *spec.Namer
 	files []string // paths
+	wg    sync.WaitGroup
+	mu    sync.Mutex
+	err   error               // of the first write that failed
+	limit chan struct{}       // bounds the writes under way
+	metas []spec.ManifestMeta // of the snapshot's whole state
 }
 
-// put writes a metadata file.
-func (s *scratch) put(ctx context.Context, name string, b []byte) error {
+func (c *Committer) newScratch() *scratch {
+	return &scratch{c: c, names: spec.NewNamer(), limit: make(chan struct{}, 8)}
+}
+
+// put starts writing a metadata file; wait tells how it went. Nothing refers to
+// the file before the snapshot does, so the order of writes does not matter.
+func (s *scratch) put(ctx context.Context, name string, b []byte) {
 	path := s.c.store.Paths.Manifest(name)
 	s.files = append(s.files, path)
+	s.limit <- struct{}{}
+	s.wg.Go(func() {
+		defer func() { <-s.limit }()
+		if err := s.write(ctx, path, b); err != nil {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if s.err == nil {
+				s.err = err
+			}
+		}
+	})
+}
+
+func (s *scratch) write(ctx context.Context, path string, b []byte) error {
 	w, err := s.c.store.Files.Create(ctx, path)
 	if err != nil {
 		return err
 	}
 	if _, err := w.Write(b); err != nil {
-		return fmt.Errorf("%w", joinAbort(err, w.Abort()))
+		return errors.Join(err, w.Abort())
 	}
 	return w.Close()
 }
 
-func joinAbort(err, abort error) error {
-	if abort != nil {
-		return fmt.Errorf("%w (and %v)", err, abort)
-	}
-	return err
+// wait waits until all files are written.
+func (s *scratch) wait() error {
+	s.wg.Wait()
+	return s.err
 }
 
 // remove deletes what was written. Call it only when no snapshot can refer to
 // the files. Files that cannot be removed are left to orphan cleaning.
 func (s *scratch) remove(ctx context.Context) {
+	s.wg.Wait()
 	ctx = context.WithoutCancel(ctx)
 	for _, f := range s.files {
 		if err := s.c.store.Files.Remove(ctx, f); err != nil {
@@ -92,7 +117,8 @@ func (r *rolling) flush(ctx context.Context) error {
 	b, meta := r.w.Finish(r.s.names.Manifest())
 	r.w = nil
 	r.out = append(r.out, meta)
-	return r.s.put(ctx, meta.FileName, b)
+	r.s.put(ctx, meta.FileName, b)
+	return nil
 }
 
 // writeEntries writes entries as manifests.
@@ -113,7 +139,8 @@ func (s *scratch) writeList(ctx context.Context, list []spec.ManifestMeta) (stri
 		return "", nil, err
 	}
 	name, size := s.names.ManifestList(), int64(len(b))
-	return name, &size, s.put(ctx, name, b)
+	s.put(ctx, name, b)
+	return name, &size, nil
 }
 
 // mergeManifests bounds the list of manifests: it rewrites small ones, and ones

@@ -35,43 +35,33 @@ type Store struct {
 	Paths *spec.Paths
 }
 
-// Latest returns the newest snapshot, nil for a table without snapshots.
+// Latest returns the newest snapshot, nil for a table without snapshots. It
+// trusts the LATEST hint when its snapshot exists and the next one does not;
+// otherwise it lists.
 func (s Store) Latest(ctx context.Context) (*spec.Snapshot, error) {
-	// A snapshot can vanish between finding its id and reading it (rollback).
-	for range 3 {
-		id, err := s.latestID(ctx)
-		if err != nil || id == 0 {
-			return nil, err
-		}
-		snap, err := s.Snapshot(ctx, id)
-		if errs.Is(err, errs.FileNotFound) {
-			continue
-		}
-		return snap, err
-	}
-	return nil, errs.New(errs.Conflict, errs.KindNone, "find the newest snapshot in %s: it keeps changing", s.Paths.SnapshotDir())
-}
-
-// latestID trusts the LATEST hint when its snapshot exists and the next one does
-// not; otherwise it lists.
-func (s Store) latestID(ctx context.Context) (int64, error) {
 	if id := s.hint(ctx, s.Paths.Latest()); id > 0 {
 		next, err := s.exists(ctx, s.Paths.Snapshot(id+1))
 		if err != nil {
-			return 0, err
+			return nil, err
 		}
 		if !next {
-			here, err := s.exists(ctx, s.Paths.Snapshot(id))
-			if err != nil || here {
-				return id, err
+			snap, err := s.Snapshot(ctx, id)
+			if !errs.Is(err, errs.FileNotFound) {
+				return snap, err
 			}
 		}
 	}
-	ids, err := s.SnapshotIDs(ctx)
-	if err != nil || len(ids) == 0 {
-		return 0, err
+	for range 3 { // a snapshot can vanish between listing and reading (rollback)
+		ids, err := s.SnapshotIDs(ctx)
+		if err != nil || len(ids) == 0 {
+			return nil, err
+		}
+		snap, err := s.Snapshot(ctx, ids[len(ids)-1])
+		if !errs.Is(err, errs.FileNotFound) {
+			return snap, err
+		}
 	}
-	return ids[len(ids)-1], nil
+	return nil, errs.New(errs.Conflict, errs.KindNone, "find the newest snapshot in %s: it keeps changing", s.Paths.SnapshotDir())
 }
 
 // hint returns the number in a hint file, 0 when there is none.
