@@ -182,7 +182,7 @@ func TestRoutesToLake(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := tb.Schema()
-	if fmt.Sprint(s.PrimaryKeys, s.PartitionKeys, s.Options["bucket"]) != "[id day] [day] 2" {
+	if fmt.Sprintf("%v %v %s", s.PrimaryKeys, s.PartitionKeys, s.Options["bucket"]) != "[id day] [day] 2" {
 		t.Errorf("%v %v %v", s.PrimaryKeys, s.PartitionKeys, s.Options)
 	}
 	_ = r
