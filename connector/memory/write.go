@@ -203,8 +203,9 @@ func (c *committer) Commit(ctx context.Context, k *connector.Committable) (conne
 // add puts the rows of b into v, the version being made, and into the index.
 func (t *Table) add(v *version, b *vector.Batch) {
 	n := len(v.chunks)
-	kinds := b.Kinds
+	kinds, held := b.Kinds, b.Bytesize()
 	b.Kinds = nil
+	t.pays.Release(held - b.Bytesize())
 	v.chunks = append(v.chunks, chunk{batch: b, bounds: boundsOf(b)})
 	if len(t.schema.PrimaryKeys) == 0 {
 		return

@@ -68,6 +68,8 @@ type block struct {
 	aggs     []Agg
 	aggIndex map[string]ColID
 	groupBy  bool
+	rollup   bool
+	flags    []ColID  // with rollup: whether a key is rolled up in a row
 	pre      []*apply // subqueries that the aggregation's input needs
 	post     []*apply // subqueries that what stands above it needs
 }

@@ -10,14 +10,15 @@ import (
 // group binds GROUP BY.
 func (bl *block) group(g *syntax.GroupBy) error {
 	b := bl.b
-	switch {
-	case g.WithRollup:
-		return errs.Unsupportedf(g.Pos(), "WITH ROLLUP")
-	case g.All, g.Auto, g.Distinct:
+	if g.All || g.Auto || g.Distinct {
 		return errs.Unsupportedf(g.Pos(), "this form of GROUP BY")
 	}
-	bl.groupBy = true
-	for _, gi := range g.Items {
+	bl.groupBy, bl.rollup = true, g.WithRollup
+	list := g.Items
+	if r := rollupOf(g); r != nil {
+		list, bl.rollup = r, true
+	}
+	for _, gi := range list {
 		if gi.Kind != syntax.GroupExpr || len(gi.Sets) != 1 || len(gi.Sets[0]) != 1 {
 			return errs.Unsupportedf(gi.Pos(), "ROLLUP, CUBE and GROUPING SETS")
 		}
@@ -63,7 +64,9 @@ func (bl *block) group(g *syntax.GroupBy) error {
 			return err
 		}
 		key := x.Key()
-		if _, ok := bl.keyIndex[key]; !ok {
+		if _, ok := bl.keyIndex[key]; ok && bl.rollup {
+			return errs.Unsupportedf(gi.Pos(), "a key twice in ROLLUP")
+		} else if !ok {
 			c := Column{Name: "key", Type: x.Type()}
 			if id, plain := plainColumn(x); plain {
 				c = b.cols[id]
@@ -93,7 +96,7 @@ func (s *scope) call(f *syntax.FuncCall) (expr.Expr, error) {
 		return nil, errs.Unsupportedf(f.Pos(), "window functions")
 	}
 	if f.Is("GROUPING") {
-		return nil, errs.Unsupportedf(f.Pos(), "GROUPING")
+		return s.grouping(f)
 	}
 	if !expr.IsAggregate(name) {
 		return nil, nil
@@ -197,7 +200,10 @@ func (bl *block) aggregate(spec expr.AggregateSpec, pos int) (expr.Expr, error) 
 // regroup puts the aggregation above FROM and WHERE and rewrites everything
 // that stands above it in terms of its columns.
 func (bl *block) regroup(having []expr.Expr, order []*orderKey) error {
-	fixed := bl.determined()
+	fixed := colSet{} // of a total's row nothing is determined
+	if !bl.rollup {
+		fixed = bl.determined()
+	}
 	r := &regrouping{bl: bl, fixed: fixed}
 	for i, it := range bl.items {
 		x, err := r.rewrite(it.bound, i+1, inFields)
@@ -239,6 +245,9 @@ func (bl *block) regroup(having []expr.Expr, order []*orderKey) error {
 	}
 	if err := bl.flush(&bl.pre); err != nil {
 		return err
+	}
+	if bl.rollup {
+		return bl.rollUp(len(order) > 0)
 	}
 	bl.node = &Aggregate{In: bl.node, Keys: bl.keys, Aggs: bl.aggs}
 	return nil

@@ -1,0 +1,27 @@
+SELECT id, c FROM t WHERE a > 1 AND c LIKE 'x%'
+SELECT COUNT(*) FROM t
+SELECT COUNT(*) FROM t WHERE a = 1
+SELECT a, SUM(b) AS s FROM t GROUP BY a HAVING a > 1 AND SUM(b) > 2 ORDER BY s DESC LIMIT 5
+SELECT c, COUNT(*) FROM t GROUP BY c HAVING c = 'x'
+SELECT t.id, u.v FROM t, u WHERE t.id = u.t_id AND t.a = 1 AND u.v > 5
+SELECT t.id, u.v FROM t LEFT JOIN u ON t.id = u.t_id AND t.a = 1 AND u.v > 5 WHERE t.b = 2
+SELECT t.id, u.v FROM t LEFT JOIN u ON t.id = u.t_id WHERE u.v = 3
+SELECT t.id FROM t LEFT JOIN u ON t.id = u.t_id WHERE u.v IS NULL
+SELECT t.id FROM t JOIN u ON t.id < u.t_id
+SELECT id FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.t_id = t.id AND u.v > 1)
+SELECT id FROM t WHERE id NOT IN (SELECT t_id FROM u)
+SELECT id FROM t WHERE id NOT IN (SELECT id FROM u)
+SELECT id, id IN (SELECT t_id FROM u) FROM t
+SELECT id FROM t WHERE a > (SELECT AVG(v) FROM u)
+SELECT id FROM t WHERE a > (SELECT COUNT(*) FROM u WHERE u.t_id = t.id)
+SELECT id FROM t WHERE a > (SELECT COUNT(*) FROM u WHERE u.t_id < t.id)
+SELECT id, (SELECT v FROM u WHERE u.id = t.id) FROM t
+SELECT id FROM (SELECT id, a + 1 AS x FROM t) d WHERE x > 5 ORDER BY id LIMIT 3 OFFSET 1
+SELECT x FROM (SELECT a AS x FROM t UNION ALL SELECT v FROM u) d WHERE x = 2
+SELECT x FROM (SELECT a AS x FROM t UNION SELECT v FROM u) d WHERE x = 2 LIMIT 1
+SELECT a FROM t UNION ALL SELECT v FROM u LIMIT 3
+SELECT DISTINCT a FROM t WHERE FALSE
+WITH c AS (SELECT a, COUNT(*) AS n FROM t GROUP BY a) SELECT x.a FROM c x JOIN c y ON x.n = y.n
+SELECT t.id FROM t, u WHERE (t.id = u.t_id AND u.v = 1 AND t.a = 1) OR (t.id = u.t_id AND u.v = 2 AND t.a = 2)
+SELECT t.id FROM t JOIN u USING (id) JOIN t w ON w.id = u.t_id WHERE RAND() < 2
+SELECT id FROM t FOR VERSION AS OF 1
