@@ -387,7 +387,7 @@ func newGroupConcat(ctx *Context, s AggregateSpec) (Aggregate, error) {
 		ts = append(ts, x.Type())
 		a.args = append(a.args, x)
 	}
-	t, err := mergeCollations("group_concat", ts...)
+	t, err := resultCollation("group_concat", ts...)
 	if err != nil {
 		return nil, err
 	}

@@ -247,6 +247,15 @@ var limit76 = func() vector.Int256 {
 	return x
 }()
 
+// wholeWords is how many words of nine digits the part before the point takes.
+func wholeWords(d dec) int {
+	n := bigDigits(d.unscaled) - d.scale
+	if n <= 0 || d.unscaled.Sign() == 0 {
+		return 0
+	}
+	return (n + 8) / 9
+}
+
 func tooWide() error { return errs.Unsupportedf(-1, "decimals of more than 76 digits") }
 
 // decAddSub adds decimals of the result's kind and scale.
@@ -334,6 +343,9 @@ func decMultiply(ev *evaluation) (*vector.Vec, error) {
 	}
 	return out, ev.each(func(i int) error {
 		x, y := decAt(ta, ev.args[0], i), decAt(tb, ev.args[1], i)
+		if wholeWords(x)+wholeWords(y)+(x.scale+8)/9+(y.scale+8)/9 > 9 {
+			return tooWide() // MySQL drops fraction digits here
+		}
 		u := dec{new(big.Int).Mul(x.unscaled, y.unscaled), x.scale + y.scale}.rescale(t.Scale)
 		if u.CmpAbs(maxDecimal) >= 0 {
 			if bigDigits(u)-t.Scale > 81 {

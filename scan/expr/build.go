@@ -138,9 +138,12 @@ func retText(length func(args []Expr) int, at ...int) retFunc {
 				ts = append(ts, a.Type())
 			}
 		}
-		t, err := mergeCollations(lower(op), ts...)
+		t, err := resultCollation(lower(op), ts...)
 		if err != nil {
 			return t, err
+		}
+		if t.Coercibility == 6 {
+			t.Collation = "" // only NULLs
 		}
 		r := TString(length(args), t.Collation)
 		r.Coercibility = t.Coercibility

@@ -684,9 +684,17 @@ var latin1Swedish, latin1General = func() (s, g [256]byte) {
 	return s, g
 }()
 
-// mergeCollations aggregates the collations of operands as MySQL does. op names
-// the operation in the error.
-func mergeCollations(op string, ts ...Type) (Type, error) {
+// resultCollation aggregates the collations of what makes a text: two equally
+// strong collations of one character set give its binary one, of coercibility
+// NONE, which may not be compared.
+func resultCollation(op string, ts ...Type) (Type, error) { return aggregateCollations(op, false, ts) }
+
+// mergeCollations aggregates the collations of what is compared. op names the
+// operation in the error.
+func mergeCollations(op string, ts ...Type) (Type, error) { return aggregateCollations(op, true, ts) }
+
+// aggregateCollations follows MySQL's DTCollation::aggregate.
+func aggregateCollations(op string, compared bool, ts []Type) (Type, error) {
 	var out Type
 	started := false
 	for _, t := range ts {
@@ -737,6 +745,8 @@ func mergeCollations(op string, ts ...Type) (Type, error) {
 		case strings.HasSuffix(out.Collation, "_bin"):
 		case strings.HasSuffix(t.Collation, "_bin"):
 			out = t
+		case !compared:
+			out.Collation, out.Coercibility = csA+"_bin", 1
 		default:
 			return Type{}, collationMix(op, out, t)
 		}

@@ -515,6 +515,9 @@ func b2i(x bool) int {
 // pairwise, MySQL compares all in one.
 func between(ctx *Context, args []Expr) (Expr, error) {
 	x, low, high := args[0], args[1], args[2]
+	if dated := func(e Expr) bool { c := e.Type().Class; return c == DateTime || c == Date || c == Timestamp }; x.Type().Class == Time && (dated(low) || dated(high)) {
+		return nil, errs.Unsupportedf(-1, "BETWEEN of a TIME and dates")
+	}
 	if tx := x.Type(); !tx.IsTemporal() && tx.Class != JSON && low.Type().Class != JSON && high.Type().Class != JSON {
 		switch {
 		case isString(tx) && isString(low.Type()) && isString(high.Type()):

@@ -36,8 +36,8 @@ func init() {
 			if args[0].Type().Class == Nested {
 				return nil, errs.Unsupportedf(-1, "NULLIF of nested values")
 			}
-			if args[1].Type().IsNumber() {
-				args[0] = hexArg(args[0])
+			if l, ok := args[0].(*LiteralExpr); ok && l.hex && isColumn(args[1]) && args[1].Type().Class == Int {
+				return nil, errs.Unsupportedf(-1, "NULLIF of a hexadecimal literal and an integer column")
 			}
 			null := Value{Type: args[0].Type(), Vec: vector.NewNull(args[0].Type().Physical(), 1)}
 			null.Type.Nullable = true

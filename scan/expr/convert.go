@@ -439,7 +439,11 @@ func textType(ctx *Context, t Type) Type {
 	case String:
 		return t
 	case Bytes, Bit:
-		return TBytes(t.Length)
+		b := TBytes(t.Length)
+		if t.Class == Bytes {
+			b.Coercibility = t.Coercibility
+		}
+		return b
 	case Enum, Set:
 		s.Collation, s.Coercibility = t.Collation, t.Coercibility
 	case JSON:

@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -320,6 +321,9 @@ func runCase(ctx *Context, tables map[string]*semTable, sql string) (*semResult,
 				}
 				if c, ok := e.(*syntax.ColumnRef); ok {
 					for _, it := range sel.Items {
+						if scope.table != nil && slices.ContainsFunc(scope.table.names, func(n string) bool { return strings.EqualFold(n, c.Column()) }) {
+							break // a column of the table wins over an alias
+						}
 						if it.HasAlias && strings.EqualFold(it.Alias.Name, c.Column()) {
 							e = it.Expr
 						}

@@ -83,7 +83,7 @@ func resultType(ctx *Context, op string, es []Expr) (Type, error) {
 			ts = append(ts, x)
 			n = max(n, displayLength(e.Type()))
 		}
-		m, err := mergeCollations(op, ts...)
+		m, err := resultCollation(op, ts...)
 		if err != nil {
 			return t, err
 		}
