@@ -15,7 +15,7 @@ import (
 // benchSchema has nine columns, as the peers' write benchmark does.
 func benchSchema() *catalog.Schema {
 	f := func(name string, t catalog.Type) catalog.Field { return catalog.Field{Name: name, Type: t} }
-	return &catalog.Schema{PrimaryKeys: []string{"id"}, Options: map[string]string{"bucket": "1"}, Fields: []catalog.Field{
+	return &catalog.Schema{PrimaryKeys: []string{"id"}, Options: map[string]string{"bucket": "1", "thermocline.maintenance": "true"}, Fields: []catalog.Field{
 		f("id", catalog.TBigInt.Required()), f("a", catalog.TInt), f("b", catalog.TInt), f("c", catalog.TBigInt), f("d", catalog.TDouble),
 		f("s1", catalog.TString), f("s2", catalog.TString), f("dec", catalog.TDecimal(12, 2)), f("ts", catalog.TTimestamp(6))}}
 }

@@ -18,7 +18,7 @@ import (
 // shapes are the tables of the law test.
 func shapes(seed uint64) []*catalog.Schema {
 	base := func(opts ...string) map[string]string {
-		m := map[string]string{"num-sorted-run.compaction-trigger": strconv.Itoa(2 + int(seed%4)), "manifest.merge-min-count": "4"}
+		m := map[string]string{"thermocline.maintenance": "true", "num-sorted-run.compaction-trigger": strconv.Itoa(2 + int(seed%4)), "manifest.merge-min-count": "4"}
 		for i := 0; i < len(opts); i += 2 {
 			m[opts[i]] = opts[i+1]
 		}

@@ -29,7 +29,7 @@ type options struct {
 	ignoreDelete       bool
 	ignoreUpdateBefore bool
 
-	writeOnly    bool
+	compacts     bool // keyed tables that we maintain, or that ask for it
 	forceCompact bool
 	trigger      int
 	stop         int
@@ -61,7 +61,6 @@ func readOptions(s *catalog.Schema) (*options, error) {
 		dense:              o.Bool("metadata.stats-dense-store", true),
 		ignoreDelete:       o.Bool("ignore-delete", o.Bool("deduplicate.ignore-delete", false)),
 		ignoreUpdateBefore: o.Bool("ignore-update-before", false),
-		writeOnly:          o.Bool("write-only", false),
 		forceCompact:       o.Bool("commit.force-compact", false),
 		trigger:            int(max(o.Int("num-sorted-run.compaction-trigger", 5), 1)),
 		sizeRatio:          o.Int("compaction.size-ratio", 1),
@@ -74,6 +73,8 @@ func readOptions(s *catalog.Schema) (*options, error) {
 	if out.compression != "zstd" && out.compression != "" {
 		out.level = 0
 	}
+	// Tables of others are not compacted unless they ask for it (DESIGN D13).
+	out.compacts = keyed && !o.Bool("write-only", false) && (o.Bool("thermocline.maintenance", false) || out.forceCompact)
 	out.stop = int(o.Int("num-sorted-run.stop-trigger", int64(out.trigger)+3))
 	out.levels = int32(min(max(o.Int("num-levels", int64(out.trigger)+1), 2), 1000))
 	if v := o.String("compaction.small-file-ratio", ""); v != "" {

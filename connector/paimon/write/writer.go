@@ -534,7 +534,7 @@ func (w *Writer) PrepareCommit(ctx context.Context) ([]connector.CommitMessage, 
 }
 
 func (w *Writer) compacts() bool {
-	return w.opts.keyed && !w.cfg.NoCompaction && !w.opts.writeOnly
+	return w.opts.compacts && !w.cfg.NoCompaction
 }
 
 // startCompactions starts one for each bucket with enough sorted runs that has
@@ -564,7 +564,7 @@ func (w *Writer) collect(k *bucket, m *commit.Message) {
 	if c.err != nil {
 		// Rows do not depend on it. One that is unsupported will stay so.
 		if errs.ClassOf(c.err) == errs.Unsupported {
-			w.opts.writeOnly = true
+			w.opts.compacts = false
 		}
 		slog.Warn("compaction failed", "table", w.cfg.Paths.Root(), "bucket", k.bucket, "error", c.err)
 		return
