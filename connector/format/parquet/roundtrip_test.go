@@ -135,6 +135,19 @@ func value(r *rand.Rand, v *vector.Vec, t catalog.Type, small bool) {
 	}
 }
 
+// randomBatch makes n random rows.
+func randomBatch(r *rand.Rand, cols []format.Column, n int) *vector.Batch {
+	b := &vector.Batch{Len: n}
+	for _, col := range cols {
+		v := col.Type.NewVec(n)
+		for range n {
+			value(r, v, col.Type, r.IntN(2) == 0)
+		}
+		b.Cols = append(b.Cols, v)
+	}
+	return b
+}
+
 func columns() (cols []format.Column) {
 	for i, t := range types() {
 		cols = append(cols, format.Column{Name: fmt.Sprintf("c%d", i), Type: t, ID: i})
