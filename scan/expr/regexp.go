@@ -1,0 +1,718 @@
+package expr
+
+import (
+	"bytes"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/thermocline/thermocline/internal/errs"
+	"github.com/thermocline/thermocline/internal/vector"
+)
+
+// MySQL matches regular expressions with ICU. Go's engine finds the same
+// matches (leftmost, first alternative) for the constructs that both have, when
+// classes are spelled out as ICU means them. What Go lacks (look-around,
+// backreferences, possessive quantifiers, set operations) and the few subjects
+// on which the two differ (see check) are refused.
+
+func init() {
+	re := func(name string, min, max int, usage, doc string, k kernelMaker, ret retFunc) {
+		register(&function{name: name, min: min, max: max, class: "regexp", usage: usage, doc: doc,
+			resolve: func(ctx *Context, args []Expr) (Expr, error) { return regexpCall(ctx, name, args, k, ret) }})
+	}
+	re("REGEXP_LIKE", 2, 3, "REGEXP_LIKE(s, pattern[, flags])", "Whether a part of s matches; also s REGEXP pattern. Flags: c, i, m, n, u.", regexpLike, retBool)
+	re("REGEXP_INSTR", 2, 6, "REGEXP_INSTR(s, pattern[, pos[, n[, after[, flags]]]])", "The position of the n-th match from pos, or after it; 0 for none.", regexpInstr, retInt)
+	re("REGEXP_SUBSTR", 2, 5, "REGEXP_SUBSTR(s, pattern[, pos[, n[, flags]]])", "The n-th match from pos, NULL for none.", regexpSubstr, retText(longText, 0))
+	re("REGEXP_REPLACE", 3, 6, "REGEXP_REPLACE(s, pattern, new[, pos[, n[, flags]]])", "s with all matches from pos (or the n-th) replaced; $1 is a group.", regexpReplace, retText(longText, 0))
+	operatorText["REGEXP_LIKE"] = func(c *call) string { return "regexp_like(" + joinText(c.args) + ")" }
+}
+
+type kernelMaker = func(ev *evaluation, match func(i int) (*matcher, error)) func(i int, out *vector.Vec) error
+
+// matcher is a compiled pattern.
+type matcher struct {
+	re *regexp.Regexp
+	// What the pattern uses that depends on the subject or on its start.
+	dollar, word, caret, fold, multi bool
+	empty                            bool // may match the empty text
+}
+
+func regexpCall(ctx *Context, name string, args []Expr, k kernelMaker, ret retFunc) (Expr, error) {
+	if err := isNested(args...); err != nil {
+		return nil, err
+	}
+	flagsAt := map[string]int{"REGEXP_LIKE": 2, "REGEXP_INSTR": 5, "REGEXP_SUBSTR": 4, "REGEXP_REPLACE": 5}[name]
+	texts := 2
+	if name == "REGEXP_REPLACE" {
+		texts = 3
+	}
+	xs := make([]Expr, len(args))
+	for i, a := range args {
+		if i < texts || i == flagsAt {
+			xs[i] = asText(ctx, a)
+		} else {
+			xs[i] = asSigned(ctx, a)
+		}
+	}
+	for _, x := range xs[:2] {
+		if x.Type().Class == Bytes {
+			return nil, errs.Userf(errs.RegexpCharset, "Character set 'binary' cannot be used in conjunction with '%s' in call to %s.", ctx.collation(), lower(name))
+		}
+	}
+	merged, err := mergeCollations(lower(name), xs[0].Type(), xs[1].Type())
+	if err != nil {
+		return nil, err
+	}
+	coll := collationOf(merged)
+	t, err := ret(ctx, name, xs)
+	if err != nil {
+		return nil, err
+	}
+	c := newCall(name, t, nil, xs...)
+	c.inner = merged.Collation
+	if t.Class == Bytes { // only NULLs
+		t.Class, t.Collation = String, ctx.collation()
+		c.typ = t
+	}
+	if name == "REGEXP_SUBSTR" {
+		c.nullable()
+	}
+	kind := t.Physical()
+	c.kern = func(ev *evaluation) (*vector.Vec, error) {
+		out := ev.out(kind)
+		cache := map[string]*matcher{}
+		match := func(i int) (*matcher, error) {
+			flags := ""
+			if len(ev.args) > flagsAt {
+				flags = ev.args[flagsAt].String(i)
+			}
+			key := flags + "/" + ev.args[1].String(i)
+			m := cache[key]
+			if m == nil {
+				var err error
+				if m, err = compileRegexp(ev.args[1].String(i), flags, !coll.binary, name); err != nil {
+					return nil, err
+				}
+				cache[key] = m
+			}
+			return m, m.check(ev.args[0].Bytes(i))
+		}
+		f := k(ev, match)
+		return out, ev.each(func(i int) error { return f(i, out) })
+	}
+	return c, nil
+}
+
+// check refuses subjects on which Go and ICU would differ.
+func (m *matcher) check(s []byte) error {
+	ascii := true
+	for _, c := range s {
+		if c >= utf8.RuneSelf {
+			ascii = false
+			break
+		}
+	}
+	if m.dollar && len(s) > 0 {
+		switch r, _ := utf8.DecodeLastRune(s); r {
+		case '\n', '\v', '\f', '\r', 0x85, 0x2028, 0x2029:
+			return errs.Unsupportedf(-1, "$ in a regular expression on a text that ends with a line break")
+		}
+	}
+	if m.multi && bytes.ContainsAny(s, "\v\f\r\u0085\u2028\u2029") {
+		return errs.Unsupportedf(-1, "a multi-line regular expression on a text with other line breaks than \\n")
+	}
+	if ascii {
+		return nil
+	}
+	if m.word {
+		return errs.Unsupportedf(-1, "\\b in a regular expression on a text beyond ASCII")
+	}
+	if m.fold && bytes.ContainsAny(s, "ßẞŉǰΐΰևẖẗẘẙẚﬀﬁﬂﬃﬄﬅﬆﬓﬔﬕﬖﬗİ") {
+		return errs.Unsupportedf(-1, "a regular expression without case on a text with letters that fold to several")
+	}
+	return nil
+}
+
+const (
+	classDigit = `\p{Nd}`
+	classWord  = `\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}\x{200c}\x{200d}`
+	classSpace = `\t\n\f\r\p{Z}\x{85}`
+	notLine    = `[^\n\x0b\f\r\x{85}\x{2028}\x{2029}]`
+)
+
+var posixClasses = map[string]string{
+	"alpha": `\p{L}\p{Nl}`, "digit": classDigit, "alnum": `\p{L}\p{Nl}\p{Nd}`, "upper": `\p{Lu}`, "lower": `\p{Ll}`, "space": classSpace + `\x0b`,
+	"punct": `\p{P}`, "xdigit": `0-9A-Fa-f`, "cntrl": `\p{Cc}`, "blank": `\t\p{Zs}`, "word": classWord,
+}
+
+// compileRegexp translates an ICU pattern.
+func compileRegexp(p, flags string, fold bool, fn string) (*matcher, error) {
+	if p == "" {
+		return nil, errs.Userf(errs.InvalidRegexp, "Illegal argument to a regular expression.")
+	}
+	m := &matcher{}
+	dotAll := false
+	for _, f := range flags {
+		switch f {
+		case 'c':
+			fold = false
+		case 'i':
+			fold = true
+		case 'm':
+			m.multi = true
+		case 'n':
+			dotAll = true
+		case 'u':
+			return nil, errs.Unsupportedf(-1, "the flag u of regular expressions")
+		default:
+			return nil, errs.Userf(errs.WrongArguments, "Incorrect arguments to %s", lower(fn))
+		}
+	}
+	m.fold = fold || strings.Contains(p, "(?i")
+	t := translator{p: p, m: m, dotAll: dotAll}
+	if err := t.run(); err != nil {
+		return nil, err
+	}
+	prefix := ""
+	if fold {
+		prefix += "i"
+	}
+	if m.multi {
+		prefix += "m"
+	}
+	src := t.out.String()
+	if prefix != "" {
+		src = "(?" + prefix + ")" + src
+	}
+	re, err := regexp.Compile(src)
+	if err != nil {
+		return nil, errs.Unsupportedf(-1, "the regular expression %q", p)
+	}
+	m.re = re
+	m.empty = re.MatchString("")
+	return m, nil
+}
+
+type translator struct {
+	p      string
+	at     int
+	out    strings.Builder
+	m      *matcher
+	dotAll bool
+	depth  int
+}
+
+func (t *translator) peek(s string) bool { return strings.HasPrefix(t.p[t.at:], s) }
+
+func unsupportedRegexp(what string) error {
+	return errs.Unsupportedf(-1, "%s in a regular expression", what)
+}
+
+func (t *translator) run() error {
+	atom := false // whether a quantifier may follow
+	for t.at < len(t.p) {
+		r, n := utf8.DecodeRuneInString(t.p[t.at:])
+		switch r {
+		case '\\':
+			if err := t.escape(false); err != nil {
+				return err
+			}
+			atom = true
+			continue
+		case '[':
+			if err := t.class(); err != nil {
+				return err
+			}
+			atom = true
+			continue
+		case '.':
+			if t.dotAll {
+				t.out.WriteString(`(?s:.)`)
+			} else {
+				t.out.WriteString(notLine)
+			}
+			t.at++
+			atom = true
+			continue
+		case '^':
+			t.m.caret = true
+			t.out.WriteByte('^')
+			atom = false
+		case '$':
+			t.m.dollar = true
+			t.out.WriteByte('$')
+			atom = false
+		case '(':
+			t.depth++
+			if err := t.group(); err != nil {
+				return err
+			}
+			atom = false
+			continue
+		case ')':
+			if t.depth--; t.depth < 0 {
+				return errs.Userf(errs.RegexpParen, "Mismatched parenthesis in regular expression.")
+			}
+			t.out.WriteByte(')')
+			atom = true
+		case '|':
+			t.out.WriteByte('|')
+			atom = false
+		case '*', '+', '?':
+			if !atom {
+				return errs.Userf(errs.RegexpSyntax, "Syntax error in regular expression on line 1, character %d.", utf8.RuneCountInString(t.p[:t.at])+1)
+			}
+			t.out.WriteRune(r)
+			t.at++
+			if err := t.lazy(); err != nil {
+				return err
+			}
+			atom = false
+			continue
+		case '{':
+			if err := t.interval(atom); err != nil {
+				return err
+			}
+			atom = false
+			continue
+		default:
+			t.out.WriteString(regexp.QuoteMeta(t.p[t.at : t.at+n]))
+			atom = true
+		}
+		t.at += n
+	}
+	if t.depth > 0 {
+		return errs.Userf(errs.RegexpParen, "Mismatched parenthesis in regular expression.")
+	}
+	return nil
+}
+
+// lazy reads what may follow a quantifier.
+func (t *translator) lazy() error {
+	switch {
+	case t.peek("?"):
+		t.out.WriteByte('?')
+		t.at++
+	case t.peek("+"):
+		return unsupportedRegexp("a possessive quantifier")
+	}
+	return nil
+}
+
+func (t *translator) interval(atom bool) error {
+	end := strings.IndexByte(t.p[t.at:], '}')
+	bad := errs.Userf(errs.RegexpInterval, "Error in {min,max} interval in regular expression.")
+	if end < 0 || !atom {
+		return bad
+	}
+	body := t.p[t.at+1 : t.at+end]
+	lo, hi, ranged := strings.Cut(body, ",")
+	a, err := strconv.Atoi(lo)
+	if err != nil || a < 0 {
+		return bad
+	}
+	if ranged && hi != "" {
+		b, err := strconv.Atoi(hi)
+		if err != nil {
+			return bad
+		}
+		if b < a {
+			return errs.Userf(errs.RegexpMaxMin, "The maximum is less than the minumum in a {min,max} interval.")
+		}
+	}
+	t.out.WriteString("{" + body + "}")
+	t.at += end + 1
+	return t.lazy()
+}
+
+func (t *translator) group() error {
+	rest := t.p[t.at:]
+	switch {
+	case strings.HasPrefix(rest, "(?="), strings.HasPrefix(rest, "(?!"), strings.HasPrefix(rest, "(?<="), strings.HasPrefix(rest, "(?<!"):
+		return unsupportedRegexp("look-around")
+	case strings.HasPrefix(rest, "(?>"):
+		return unsupportedRegexp("an atomic group")
+	case strings.HasPrefix(rest, "(?#"):
+		return unsupportedRegexp("a comment")
+	case strings.HasPrefix(rest, "(?:"):
+		t.out.WriteString("(?:")
+		t.at += 3
+		return nil
+	case strings.HasPrefix(rest, "(?<"):
+		end := strings.IndexByte(rest, '>')
+		if end < 0 {
+			return errs.Userf(errs.RegexpSyntax, "Syntax error in regular expression on line 1, character 1.")
+		}
+		t.out.WriteString("(?P<" + rest[3:end] + ">")
+		t.at += end + 1
+		return nil
+	case strings.HasPrefix(rest, "(?"):
+		// Flags: (?i), (?i:…), (?-i).
+		k := 2
+		for k < len(rest) && (rest[k] == 'i' || rest[k] == '-' || rest[k] == 'm' || rest[k] == 's') {
+			if rest[k] == 's' {
+				return unsupportedRegexp("the flag s")
+			}
+			if rest[k] == 'm' {
+				t.m.multi = true
+			}
+			k++
+		}
+		if k == len(rest) || rest[k] != ')' && rest[k] != ':' || k == 2 {
+			return unsupportedRegexp("this group")
+		}
+		if rest[k] == ')' {
+			t.depth--
+		}
+		t.out.WriteString(rest[:k+1])
+		t.at += k + 1
+		return nil
+	}
+	t.out.WriteByte('(')
+	t.at++
+	return nil
+}
+
+// escape translates a backslash and what follows, inside a class or outside.
+func (t *translator) escape(inClass bool) error {
+	if t.at+1 >= len(t.p) {
+		return errs.Userf(errs.RegexpEscape, "Unrecognized escape sequence in regular expression.")
+	}
+	r, n := utf8.DecodeRuneInString(t.p[t.at+1:])
+	wrap := func(set string, not bool) {
+		switch {
+		case inClass && !not:
+			t.out.WriteString(set)
+		case not:
+			t.out.WriteString("[^" + set + "]")
+		default:
+			t.out.WriteString("[" + set + "]")
+		}
+		t.at += 2
+	}
+	set := map[rune]string{'d': classDigit, 'D': classDigit, 'w': classWord, 'W': classWord, 's': classSpace, 'S': classSpace}
+	switch {
+	case set[r] != "":
+		not := r == 'D' || r == 'W' || r == 'S'
+		if not && inClass {
+			return unsupportedRegexp("a negated class in brackets")
+		}
+		wrap(set[r], not)
+		return nil
+	case r == 'b' && !inClass, r == 'B' && !inClass:
+		t.m.word = true
+		t.m.caret = true
+		t.out.WriteString(`\` + string(r))
+	case r == 'A' && !inClass:
+		t.m.caret = true
+		t.out.WriteString(`\A`)
+	case r == 'z' && !inClass:
+		t.out.WriteString(`\z`)
+	case r == 't' || r == 'n' || r == 'r' || r == 'f' || r == 'a':
+		t.out.WriteString(`\` + string(r))
+	case r == 'e':
+		t.out.WriteString(`\x1b`)
+	case r == 'p' || r == 'P':
+		rest := t.p[t.at:]
+		if len(rest) < 4 || rest[2] != '{' {
+			return unsupportedRegexp("this property")
+		}
+		end := strings.IndexByte(rest, '}')
+		if end < 0 {
+			return unsupportedRegexp("this property")
+		}
+		if _, err := regexp.Compile(rest[:end+1]); err != nil {
+			return unsupportedRegexp("the property " + rest[:end+1])
+		}
+		t.out.WriteString(rest[:end+1])
+		t.at += end + 1
+		return nil
+	case r == 'x' || r == 'u':
+		rest := t.p[t.at+2:]
+		k := 0
+		for k < len(rest) && k < map[rune]int{'x': 2, 'u': 4}[r] && isHex(rest[k]) {
+			k++
+		}
+		if k == 0 || r == 'u' && k < 4 {
+			return unsupportedRegexp("this escape")
+		}
+		t.out.WriteString(`\x{` + rest[:k] + `}`)
+		t.at += 2 + k
+		return nil
+	case r >= '0' && r <= '9':
+		return unsupportedRegexp("a backreference")
+	case r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z':
+		return unsupportedRegexp("the escape \\" + string(r))
+	default:
+		t.out.WriteString(regexp.QuoteMeta(string(r)))
+		if inClass && (r == '-' || r == '&') {
+			s := t.out.String()
+			t.out.Reset()
+			t.out.WriteString(s[:len(s)-1] + `\` + string(r))
+		}
+		t.at += 1 + n
+		return nil
+	}
+	t.at += 2
+	return nil
+}
+
+func isHex(c byte) bool {
+	return isDigit(c) || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
+}
+
+// class translates […].
+func (t *translator) class() error {
+	missing := errs.Userf(errs.RegexpBracket, "The regular expression contains an unclosed bracket expression.")
+	t.out.WriteByte('[')
+	t.at++
+	if t.peek("^") {
+		t.out.WriteByte('^')
+		t.at++
+	}
+	first := true
+	last, dash := rune(-1), false
+	for {
+		if t.at >= len(t.p) {
+			return missing
+		}
+		r, n := utf8.DecodeRuneInString(t.p[t.at:])
+		switch {
+		case r == ']' && !first:
+			t.out.WriteByte(']')
+			t.at++
+			return nil
+		case t.peek("[:"):
+			end := strings.Index(t.p[t.at:], ":]")
+			if end < 0 {
+				return missing
+			}
+			name := t.p[t.at+2 : t.at+end]
+			set, ok := posixClasses[name]
+			if !ok {
+				return unsupportedRegexp("the class [:" + name + ":]")
+			}
+			t.out.WriteString(set)
+			t.at += end + 2
+			last = -1
+		case r == '[':
+			return unsupportedRegexp("a set in brackets")
+		case t.peek("&&"), t.peek("--"):
+			return unsupportedRegexp("a set operation")
+		case r == '\\':
+			if err := t.escape(true); err != nil {
+				return err
+			}
+			last = -1
+		case r == '-' && last >= 0 && t.at+1 < len(t.p) && t.p[t.at+1] != ']':
+			dash = true
+			t.out.WriteByte('-')
+			t.at++
+			continue
+		default:
+			if dash && last > r {
+				return errs.Userf(errs.RegexpRange, "The regular expression contains an [x-y] character range where x comes after y.")
+			}
+			switch r {
+			case ']', '[', '^', '-', '\\':
+				t.out.WriteByte('\\')
+			}
+			t.out.WriteRune(r)
+			t.at += n
+			last = r
+			if dash {
+				last = -1
+			}
+		}
+		dash = false
+		first = false
+	}
+}
+
+func regexpLike(ev *evaluation, match func(i int) (*matcher, error)) func(i int, out *vector.Vec) error {
+	return func(i int, out *vector.Vec) error {
+		m, err := match(i)
+		if err != nil {
+			return err
+		}
+		if m.re.Match(ev.args[0].Bytes(i)) {
+			out.I8s[i] = 1
+		}
+		return nil
+	}
+}
+
+// option reads an optional integer argument.
+func (ev *evaluation) option(k, i int, def int64) int64 {
+	if k < len(ev.args) {
+		return intAt(ev.args[k], i)
+	}
+	return def
+}
+
+// find calls f for the matches from character position pos until f returns
+// false. Offsets are into s.
+func (m *matcher) find(s []byte, pos int64, f func(loc []int) bool) error {
+	count := int64(utf8.RuneCount(s))
+	if pos < 1 || pos > count && !(pos == 1) {
+		return errs.Userf(errs.RegexpIndex, "Index out of bounds in regular expression search.")
+	}
+	at := byteOffset(s, int(pos-1))
+	if at == 0 && !m.empty {
+		for _, loc := range m.re.FindAllSubmatchIndex(s, -1) {
+			if !f(loc) {
+				return nil
+			}
+		}
+		return nil
+	}
+	for first := true; ; first = false {
+		if m.caret && at > 0 {
+			if !first || at > 0 {
+				return unsupportedRegexp("^, \\A or \\b with a position or an occurrence")
+			}
+		}
+		loc := m.re.FindSubmatchIndex(s[at:])
+		if loc == nil {
+			return nil
+		}
+		for k := range loc {
+			if loc[k] >= 0 {
+				loc[k] += at
+			}
+		}
+		if !f(loc) {
+			return nil
+		}
+		if loc[1] > loc[0] {
+			at = loc[1]
+		} else {
+			if loc[1] >= len(s) {
+				return nil
+			}
+			_, n := utf8.DecodeRune(s[loc[1]:])
+			at = loc[1] + n
+		}
+		if at > len(s) {
+			return nil
+		}
+	}
+}
+
+func regexpInstr(ev *evaluation, match func(i int) (*matcher, error)) func(i int, out *vector.Vec) error {
+	return func(i int, out *vector.Vec) error {
+		m, err := match(i)
+		if err != nil {
+			return err
+		}
+		s := ev.args[0].Bytes(i)
+		n, after := max(ev.option(3, i, 1), 1), ev.option(4, i, 0)
+		if after != 0 && after != 1 {
+			return errs.Userf(errs.WrongArguments, "Incorrect arguments to regexp_instr: return_option must be 1 or 0.")
+		}
+		return m.find(s, ev.option(2, i, 1), func(loc []int) bool {
+			if n--; n > 0 {
+				return true
+			}
+			out.I64s[i] = int64(utf8.RuneCount(s[:loc[after]])) + 1
+			return false
+		})
+	}
+}
+
+func regexpSubstr(ev *evaluation, match func(i int) (*matcher, error)) func(i int, out *vector.Vec) error {
+	return func(i int, out *vector.Vec) error {
+		m, err := match(i)
+		if err != nil {
+			return err
+		}
+		s := ev.args[0].Bytes(i)
+		n := max(ev.option(3, i, 1), 1)
+		found := false
+		err = m.find(s, ev.option(2, i, 1), func(loc []int) bool {
+			if n--; n > 0 {
+				return true
+			}
+			out.SetBytes(i, s[loc[0]:loc[1]])
+			found = true
+			return false
+		})
+		if !found {
+			out.SetNull(i)
+		}
+		return err
+	}
+}
+
+func regexpReplace(ev *evaluation, match func(i int) (*matcher, error)) func(i int, out *vector.Vec) error {
+	return func(i int, out *vector.Vec) error {
+		m, err := match(i)
+		if err != nil {
+			return err
+		}
+		s, repl := ev.args[0].Bytes(i), ev.args[2].Bytes(i)
+		n := ev.option(4, i, 0)
+		if len(s) == 0 && ev.option(3, i, 1) == 1 {
+			return nil // as MySQL, also where the pattern matches the empty text
+		}
+		var dst []byte
+		at, k := 0, int64(0)
+		var bad error
+		err = m.find(s, ev.option(3, i, 1), func(loc []int) bool {
+			k++
+			if n > 0 && k != n {
+				return k < n
+			}
+			dst = append(dst, s[at:loc[0]]...)
+			if dst, bad = expandTemplate(dst, repl, s, loc); bad != nil {
+				return false
+			}
+			at = loc[1]
+			return n <= 0
+		})
+		if err == nil {
+			err = bad
+		}
+		if err != nil {
+			return err
+		}
+		out.SetBytes(i, append(dst, s[at:]...))
+		return nil
+	}
+}
+
+// expandTemplate appends a replacement: $n is a group, \c the character c.
+func expandTemplate(dst, t, s []byte, loc []int) ([]byte, error) {
+	for k := 0; k < len(t); k++ {
+		switch {
+		case t[k] == '\\' && k+1 < len(t):
+			k++
+			dst = append(dst, t[k])
+		case t[k] == '$':
+			j := k + 1
+			if j < len(t) && t[j] == '{' {
+				return dst, unsupportedRegexp("a named group in the replacement")
+			}
+			if j >= len(t) || !isDigit(t[j]) {
+				return dst, errs.Userf(errs.InvalidRegexp, "Illegal argument to a regular expression.")
+			}
+			g := int(t[j] - '0')
+			if 2*g+1 >= len(loc) {
+				return dst, errs.Userf(errs.RegexpIndex, "Index out of bounds in regular expression search.")
+			}
+			for j+1 < len(t) && isDigit(t[j+1]) && 2*(g*10+int(t[j+1]-'0'))+1 < len(loc) {
+				j++
+				g = g*10 + int(t[j]-'0')
+			}
+			if loc[2*g] >= 0 {
+				dst = append(dst, s[loc[2*g]:loc[2*g+1]]...)
+			}
+			k = j
+		default:
+			dst = append(dst, t[k])
+		}
+	}
+	return dst, nil
+}
