@@ -1,0 +1,189 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strconv"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/thermocline/thermocline/internal/memory"
+)
+
+// config is what serve can be told, by flags or by a file whose keys are the
+// flags' names.
+type config struct {
+	Warehouse   string   `yaml:"warehouse"`
+	DataDir     string   `yaml:"data-dir"`
+	MemoryLimit string   `yaml:"memory-limit"`
+	MySQLListen string   `yaml:"mysql-listen"`
+	HTTPListen  string   `yaml:"http-listen"`
+	Pipelines   []string `yaml:"pipelines"`
+}
+
+func defaults() config {
+	return config{Warehouse: "./lake", MySQLListen: "127.0.0.1:3307", HTTPListen: "127.0.0.1:8080"}
+}
+
+// serveFlags defines serve's flags and returns what they fill.
+func serveFlags(f *flag.FlagSet) (c *config, file *string, pipelines *list) {
+	c, pipelines = &config{}, &list{}
+	d := defaults()
+	file = f.String("config", "", "a YAML `FILE` whose keys are the names of these flags; flags win")
+	f.StringVar(&c.Warehouse, "warehouse", "", "the `URI` or folder of the Paimon warehouse (default "+d.Warehouse+")")
+	f.StringVar(&c.DataDir, "data-dir", "", "the `folder` of accounts, kept pipelines, spill and cache (default <warehouse>/.thermocline)")
+	f.StringVar(&c.MemoryLimit, "memory-limit", "", "the memory that the process may use, such as 2GiB (default 75 % of the machine's or cgroup's)")
+	f.StringVar(&c.MySQLListen, "mysql-listen", "", "`HOST:PORT` of the MySQL protocol (default "+d.MySQLListen+")")
+	f.StringVar(&c.HTTPListen, "http-listen", "", "`HOST:PORT` of health, metrics and console (default "+d.HTTPListen+")")
+	f.Var(pipelines, "pipeline", "a pipeline `FILE` to start and keep; may be given several times")
+	return c, file, pipelines
+}
+
+// resolve merges defaults, file and flags, in this order, and checks the result.
+func resolve(flags config, file string, pipelines []string) (config, error) {
+	c := defaults()
+	if file != "" {
+		if err := readConfig(file, &c); err != nil {
+			return c, err
+		}
+	}
+	for _, p := range []struct {
+		to   *string
+		from string
+	}{{&c.Warehouse, flags.Warehouse}, {&c.DataDir, flags.DataDir}, {&c.MemoryLimit, flags.MemoryLimit},
+		{&c.MySQLListen, flags.MySQLListen}, {&c.HTTPListen, flags.HTTPListen}} {
+		if p.from != "" {
+			*p.to = p.from
+		}
+	}
+	c.Pipelines = append(c.Pipelines, pipelines...)
+	var err error
+	if c.Warehouse, err = localPath(c.Warehouse); err != nil {
+		return c, err
+	}
+	if c.DataDir == "" {
+		c.DataDir = filepath.Join(c.Warehouse, ".thermocline")
+	}
+	if c.DataDir, err = filepath.Abs(c.DataDir); err != nil {
+		return c, err
+	}
+	if c.MemoryLimit != "" {
+		if _, err := memory.ParseSize(c.MemoryLimit); err != nil {
+			return c, err
+		}
+	}
+	for _, p := range c.Pipelines {
+		if _, err := os.Stat(p); err != nil {
+			return c, fmt.Errorf("read pipeline %s: no such file", p)
+		}
+	}
+	return c, nil
+}
+
+func readConfig(file string, c *config) error {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("read configuration %s: %w", file, err)
+	}
+	d := yaml.NewDecoder(bytes.NewReader(b), yaml.Strict())
+	if err := d.Decode(c); err != nil && len(bytes.TrimSpace(b)) > 0 {
+		return fmt.Errorf("read configuration %s: %s", file, strings.SplitN(err.Error(), "\n", 2)[0])
+	}
+	return nil
+}
+
+// localPath makes the folder of a warehouse URI absolute. Only local ones are
+// supported.
+func localPath(uri string) (string, error) {
+	if scheme, rest, ok := strings.Cut(uri, "://"); ok {
+		if scheme != "file" {
+			return "", fmt.Errorf("open warehouse %s: this version supports local folders only, not %s", uri, scheme)
+		}
+		uri = rest
+	}
+	uri = strings.TrimPrefix(uri, "file:")
+	return filepath.Abs(uri)
+}
+
+// memoryRoot sets the runtime's memory limit and returns the budget below which
+// everything reserves (DESIGN D18).
+func memoryRoot(limit string) (*memory.Budget, error) {
+	n := machineMemory() / 4 * 3
+	if limit != "" {
+		var err error
+		if n, err = memory.ParseSize(limit); err != nil {
+			return nil, err
+		}
+		if n < 64<<20 {
+			return nil, fmt.Errorf("memory-limit %s: at least 64MiB are needed", limit)
+		}
+	}
+	debug.SetMemoryLimit(n)
+	return memory.New("process", n), nil
+}
+
+// Shares of the memory limit, in percent.
+const (
+	queryShare  = 45
+	ingestShare = 25
+	wireShare   = 10 // large packets and parameters
+)
+
+func share(b *memory.Budget, name string, percent int64) *memory.Budget {
+	return b.Child(name, b.Limit()/100*percent)
+}
+
+// machineMemory returns the memory of the cgroup, else of the machine, in bytes.
+func machineMemory() int64 {
+	n := int64(math.MaxInt64)
+	for _, f := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
+		if b, err := os.ReadFile(f); err == nil {
+			if x, err := strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64); err == nil {
+				n = min(n, x)
+			}
+		}
+	}
+	if b, err := os.ReadFile("/proc/meminfo"); err == nil {
+		for line := range strings.Lines(string(b)) {
+			if f := strings.Fields(line); len(f) >= 2 && f[0] == "MemTotal:" {
+				if x, err := strconv.ParseInt(f[1], 10, 64); err == nil {
+					n = min(n, x<<10)
+				}
+			}
+		}
+	}
+	if n == math.MaxInt64 {
+		return 4 << 30
+	}
+	return n
+}
+
+func runCheckConfig(_ context.Context, c *command, args []string) error {
+	f := c.flags()
+	if err := c.parse(f, args); err != nil {
+		return err
+	}
+	file, err := c.oneFile(f)
+	if err != nil {
+		return err
+	}
+	got, err := resolve(config{}, file, nil)
+	if err != nil {
+		return err
+	}
+	for _, p := range got.Pipelines {
+		if _, err := loadPipeline(p); err != nil {
+			return err
+		}
+	}
+	fmt.Printf("%s: fine\nwarehouse     %s\ndata-dir      %s\nmysql-listen  %s\nhttp-listen   %s\npipelines     %d\n",
+		file, got.Warehouse, got.DataDir, got.MySQLListen, got.HTTPListen, len(got.Pipelines))
+	return nil
+}

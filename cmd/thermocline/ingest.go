@@ -1,0 +1,53 @@
+package main
+
+import (
+	"context"
+	"os"
+
+	"github.com/thermocline/thermocline/ingest"
+)
+
+// runIngest runs one pipeline in the foreground until a signal, or until a
+// bounded one is done.
+func runIngest(ctx context.Context, c *command, args []string) error {
+	f := c.flags()
+	limit := f.String("memory-limit", "", "the memory that the process may use (default 75 % of the machine's)")
+	if err := c.parse(f, args); err != nil {
+		return err
+	}
+	file, err := c.oneFile(f)
+	if err != nil {
+		return err
+	}
+	def, err := loadPipeline(file)
+	if err != nil {
+		return err
+	}
+	root, err := memoryRoot(*limit)
+	if err != nil {
+		return err
+	}
+	return ingest.RunFile(ctx, ingestOptions(nil, "", root), def)
+}
+
+// runPlan shows what a pipeline would do.
+func runPlan(ctx context.Context, c *command, args []string) error {
+	f := c.flags()
+	if err := c.parse(f, args); err != nil {
+		return err
+	}
+	file, err := c.oneFile(f)
+	if err != nil {
+		return err
+	}
+	def, err := loadPipeline(file)
+	if err != nil {
+		return err
+	}
+	plan, err := ingest.MakePlan(ctx, ingestOptions(nil, "", nil), def)
+	if err != nil {
+		return err
+	}
+	_, err = plan.WriteTo(os.Stdout)
+	return err
+}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/thermocline/thermocline/internal/memory"
+)
+
+// metrics makes the registry behind /metrics.
+func metrics(in *instance, root *memory.Budget) *prometheus.Registry {
+	reg := prometheus.NewRegistry()
+	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	gauge := func(name, help string, f func() float64) {
+		reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "thermocline", Name: name, Help: help}, f))
+	}
+	gauge("memory_reserved_bytes", "Memory that queries, ingest and compaction have reserved.", func() float64 { return float64(root.Used()) })
+	gauge("memory_limit_bytes", "The limit of the process's memory.", func() float64 { return float64(root.Limit()) })
+	reg.MustRegister(pipelineMetrics{in})
+	return reg
+}
+
+// pipelineMetrics describes the pipelines at the moment of a scrape.
+type pipelineMetrics struct{ in *instance }
+
+var pipelineLabels = []string{"pipeline"}
+
+func pipelineDesc(name, help string) *prometheus.Desc {
+	return prometheus.NewDesc("thermocline_pipeline_"+name, help, pipelineLabels, nil)
+}
+
+var (
+	descUp         = pipelineDesc("up", "1 while the pipeline copies or follows its source.")
+	descLag        = pipelineDesc("lag_seconds", "Time between the source's commit and ours of the newest transaction.")
+	descRead       = pipelineDesc("rows_read_total", "Changed rows read from the source.")
+	descCommitted  = pipelineDesc("rows_committed_total", "Changed rows visible in the lake.")
+	descRounds     = pipelineDesc("rounds_total", "Commit rounds with changes.")
+	descReconnects = pipelineDesc("reconnects_total", "Times that the source was connected again.")
+)
+
+// Describe implements prometheus.Collector.
+func (pipelineMetrics) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{descUp, descLag, descRead, descCommitted, descRounds, descReconnects} {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (p pipelineMetrics) Collect(ch chan<- prometheus.Metric) {
+	for _, s := range p.in.runner.Status() {
+		up := 0.0
+		if s.State == "snapshotting" || s.State == "streaming" {
+			up = 1
+		}
+		ch <- prometheus.MustNewConstMetric(descUp, prometheus.GaugeValue, up, s.Name)
+		if s.Lag >= 0 {
+			ch <- prometheus.MustNewConstMetric(descLag, prometheus.GaugeValue, s.Lag.Seconds(), s.Name)
+		}
+		for d, v := range map[*prometheus.Desc]int64{descRead: s.RowsRead, descCommitted: s.RowsCommitted, descRounds: s.Rounds, descReconnects: s.Reconnects} {
+			ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v), s.Name)
+		}
+	}
+}

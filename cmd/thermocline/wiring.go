@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/thermocline/thermocline/catalog"
+	"github.com/thermocline/thermocline/catalog/filesystem"
+	"github.com/thermocline/thermocline/connector/fileio"
+	"github.com/thermocline/thermocline/connector/format"
+	"github.com/thermocline/thermocline/connector/format/parquet"
+	"github.com/thermocline/thermocline/connector/paimon"
+	"github.com/thermocline/thermocline/ingest"
+	"github.com/thermocline/thermocline/ingest/pipeline"
+	"github.com/thermocline/thermocline/ingest/source"
+	"github.com/thermocline/thermocline/ingest/source/generator"
+	mysqlsource "github.com/thermocline/thermocline/ingest/source/mysql"
+	"github.com/thermocline/thermocline/internal/errs"
+	"github.com/thermocline/thermocline/internal/memory"
+	"github.com/thermocline/thermocline/server/session"
+)
+
+// defaultCatalog is the name of the catalog of --warehouse.
+const defaultCatalog = "paimon"
+
+// warehouse is an opened Paimon warehouse.
+type warehouse struct {
+	path    string
+	files   fileio.FileIO
+	catalog catalog.Writable
+}
+
+// openWarehouse opens the Paimon warehouse in a local folder, which need not
+// exist before the first write.
+func openWarehouse(path string) (*warehouse, error) {
+	if st, err := os.Stat(path); err == nil && !st.IsDir() {
+		return nil, fmt.Errorf("open warehouse %s: it is a file, not a folder", path)
+	}
+	files := fileio.Local{}
+	driver := paimon.NewDriver(paimon.Config{Files: files, Formats: format.NewRegistry(parquet.Format{})})
+	c, err := filesystem.Open(filesystem.Config{Files: files, Warehouse: path, Driver: driver})
+	if err != nil {
+		return nil, err
+	}
+	return &warehouse{path: path, files: files, catalog: c}, nil
+}
+
+// sources are the sources that pipelines can name.
+func sources() map[string]source.Factory {
+	return map[string]source.Factory{"mysql": mysqlsource.New, "generator": generator.New}
+}
+
+// ingestOptions wires pipelines to w. Sinks that name another local warehouse
+// get it opened.
+func ingestOptions(w *warehouse, dataDir string, budget *memory.Budget) ingest.Options {
+	o := ingest.Options{Sources: sources(), Budget: budget, Out: os.Stdout, OpenLake: func(_ context.Context, p map[string]string) (*ingest.Lake, error) {
+		return openLake(w, p)
+	}}
+	if dataDir != "" {
+		o.Files, o.DataDir = w.files, dataDir
+	}
+	return o
+}
+
+func openLake(w *warehouse, properties map[string]string) (*ingest.Lake, error) {
+	for k, v := range properties {
+		switch k {
+		case "warehouse":
+		case "metastore":
+			if v != "filesystem" {
+				return nil, errs.Unsupportedf(-1, "catalog.properties.metastore: %s (use filesystem)", v)
+			}
+		default:
+			return nil, errs.Unsupportedf(-1, "catalog.properties.%s", k)
+		}
+	}
+	if uri := properties["warehouse"]; uri != "" {
+		path, err := localPath(uri)
+		if err != nil {
+			return nil, err
+		}
+		if w == nil || path != w.path {
+			if w, err = openWarehouse(path); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if w == nil {
+		return nil, errs.Userf(errs.InvalidConfig, "open the sink: catalog.properties.warehouse is missing")
+	}
+	return &ingest.Lake{Catalog: w.catalog, Files: w.files, Root: w.path}, nil
+}
+
+// loadPipeline reads and checks a pipeline file.
+func loadPipeline(file string) (*pipeline.Definition, error) {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		var pe *os.PathError
+		if errors.As(err, &pe) {
+			err = pe.Err
+		}
+		return nil, fmt.Errorf("read pipeline %s: %w", file, err)
+	}
+	return pipeline.Load(b, pipeline.LoadOptions{File: file})
+}
+
+// control joins the runner of pipelines to sessions.
+type control struct{ *ingest.Runner }
+
+func (c control) List(ctx context.Context) ([]session.PipelineStatus, error) {
+	var out []session.PipelineStatus
+	for _, p := range c.Runner.Status() {
+		out = append(out, session.PipelineStatus{Name: p.Name, State: string(p.State), Source: p.Source, Sink: p.Sink, Tables: len(p.Tables),
+			Position: p.Position, Lag: p.Lag, Rows: p.RowsCommitted, Started: p.Started, Error: p.Error})
+	}
+	return out, nil
+}
+
+// lockDataDir makes the data directory and locks it against other processes
+// until the file is closed.
+func lockDataDir(dir string) (*os.File, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make data directory: %w", err)
+	}
+	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("lock data directory: %w", err)
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("lock data directory %s: another thermocline uses it; stop it or give --data-dir", dir)
+	}
+	return f, nil
+}
