@@ -104,3 +104,23 @@ func TestShowCreateTableRoundTrips(t *testing.T) {
 		}
 	}
 }
+
+// A dump of a lake, as mysqldump writes it, can be read back.
+func TestDumpReadsBack(t *testing.T) {
+	s := session(t, server(t), OpenOptions{Database: "empty"})
+	for _, text := range []string{
+		"/*!40101 SET @OLD_CHARACTER_SET_CLIENT=@@CHARACTER_SET_CLIENT */", "/*!50503 SET NAMES utf8mb4 */", "/*!40103 SET @OLD_TIME_ZONE=@@TIME_ZONE */",
+		"/*!40103 SET TIME_ZONE='+00:00' */", "/*!40014 SET @OLD_UNIQUE_CHECKS=@@UNIQUE_CHECKS, UNIQUE_CHECKS=0 */",
+		"/*!40101 SET @OLD_SQL_MODE=@@SQL_MODE, SQL_MODE='NO_AUTO_VALUE_ON_ZERO' */", "DROP TABLE IF EXISTS `t`",
+		"/*!50503 SET character_set_client = utf8mb4 */",
+		"CREATE TABLE `t` (\n  `id` int NOT NULL,\n  `s` longtext COLLATE utf8mb4_0900_bin,\n  PRIMARY KEY (`id`)\n) ENGINE=Paimon DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_0900_bin\n/*T! WITH ('bucket' = '1') */",
+		"LOCK TABLES `t` WRITE", "/*!40000 ALTER TABLE `t` DISABLE KEYS */", "INSERT INTO `t` VALUES (1,'a'),(2,'b')", "/*!40000 ALTER TABLE `t` ENABLE KEYS */",
+		"UNLOCK TABLES", "/*!40103 SET TIME_ZONE=@OLD_TIME_ZONE */", "/*!40101 SET SQL_MODE=@OLD_SQL_MODE */", "/*!40014 SET UNIQUE_CHECKS=@OLD_UNIQUE_CHECKS */",
+		"/*!40101 SET CHARACTER_SET_CLIENT=@OLD_CHARACTER_SET_CLIENT */",
+	} {
+		if _, err := rows(t.Context(), s, text); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	want(t, s, "SELECT * FROM t ORDER BY id", "1|a\n2|b")
+}
