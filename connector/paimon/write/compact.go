@@ -228,6 +228,10 @@ func (c *compaction) compact(ctx context.Context) error {
 		highest = max(highest, r.level)
 	}
 	drop := u.level >= highest
+	if err := c.budget.Reserve(groupBytes); err != nil { // for the file being written
+		return err
+	}
+	defer c.budget.Release(groupBytes)
 	m := &commit.Message{Partition: c.b.partition, Bucket: c.b.bucket, TotalBuckets: w.opts.buckets, Base: snap.ID}
 	if err := c.rewrite(ctx, u, levels-1, drop, m); err != nil {
 		return err

@@ -14,8 +14,12 @@ import (
 // size is compared with the target.
 const fileRows = 1024
 
-// groupBytes is what a file writer may buffer before it finishes a row group.
-const groupBytes = 16 << 20
+// groupBytes is what a file writer may buffer before it finishes a row group;
+// append tables have several files open at once.
+const (
+	groupBytes       = 16 << 20
+	appendGroupBytes = 4 << 20
+)
 
 // layout is how the rows of a table lie in its files.
 type layout struct {
@@ -106,8 +110,12 @@ func (r *rolling) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	group := int64(groupBytes)
+	if !w.opts.keyed {
+		group = appendGroupBytes
+	}
 	f.out, err = w.format.NewWriter(ctx, fw, format.WriteOptions{Path: f.path, Columns: w.layout.cols,
-		Compression: w.opts.compression, Level: w.opts.level, RowGroupBytes: groupBytes})
+		Compression: w.opts.compression, Level: w.opts.level, RowGroupBytes: group})
 	if err != nil {
 		fw.Abort() //nolint:errcheck // an unfinished file is invisible
 		return err

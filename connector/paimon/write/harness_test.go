@@ -98,7 +98,7 @@ func (x *table) read(ref catalog.Ref) []string {
 }
 
 func (x *table) tryRead(ref catalog.Ref) ([]string, error) {
-	snap, err := x.open().(connector.Readable).Snapshot(ctx, ref)
+	snap, err := x.open().Snapshot(ctx, ref)
 	if err != nil {
 		return nil, err
 	}

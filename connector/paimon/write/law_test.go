@@ -305,3 +305,70 @@ func TestAbandoned(t *testing.T) {
 		}
 	}
 }
+
+// TestBackgroundCompaction writes through the connector's own interface, where
+// compaction runs beside the writing, and checks that it keeps up.
+func TestBackgroundCompaction(t *testing.T) {
+	s := shapes(0)[0]
+	s.Options["num-sorted-run.compaction-trigger"] = "3"
+	x := newTable(t, fileio.NewMemory(), "/db.db/t", s)
+	tb := x.open().(connector.Writable)
+	budget := memory.New("test", 0)
+	w, err := tb.NewWrite(ctx, connector.WriteOptions{CommitUser: "me", Budget: budget})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := tb.NewCommit(ctx, "me")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &model{x: x, rows: map[string]string{}}
+	r := rand.New(rand.NewPCG(9, 9))
+	most := 0
+	for id := int64(1); id <= 60; id++ {
+		rows := make([]row, 20)
+		for i := range rows {
+			rows[i] = randomRow(r, s, 300)
+		}
+		m.apply(rows)
+		if err := w.Write(ctx, x.batch(rows...)); err != nil {
+			t.Fatal(err)
+		}
+		ms, err := w.PrepareCommit(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Commit(ctx, &connector.Committable{Identifier: id, Messages: ms}); err != nil {
+			t.Fatal(err)
+		}
+		store := commit.Store{Files: x.files, Paths: x.paths}
+		snap, err := store.Latest(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		live, err := store.Live(ctx, snap, nil, func(*entry) bool { return true })
+		if err != nil {
+			t.Fatal(err)
+		}
+		zero := 0
+		for i := range live {
+			if live[i].File.Level == 0 {
+				zero++
+			}
+		}
+		most = max(most, zero)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "rows", x.read(catalog.Ref{}), m.sorted())
+	// The stop trigger is 6; results are committed with the round after.
+	if most > 9 || most < 3 {
+		t.Errorf("there were up to %d files of level 0", most)
+	}
+	if budget.Used() != 0 {
+		t.Errorf("%d bytes are still reserved", budget.Used())
+	}
+	checkFiles(t, x)
+	x.sound("in the end")
+}

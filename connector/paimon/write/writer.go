@@ -96,6 +96,9 @@ type bucket struct {
 	sel     []uint16 // rows of the batch being added
 	need    int64    // bytes reserved for the buffer
 	open    *rolling // append tables: the file being written
+	hold    int64    // bytes reserved for it
+	changed bool     // new runs since a compaction was last tried
+	since   int      // and how many its look at the table may not have seen
 	fresh   []spec.DataFileMeta
 	compact *compaction // running, or finished and not yet handed out
 }
@@ -317,7 +320,7 @@ func (w *Writer) openAll(ctx context.Context, list []*bucket) error {
 		}
 	}
 	for k, st := range states {
-		k.base, k.nextSeq, k.runs = base, st.next, st.zero+len(st.runs)
+		k.base, k.nextSeq, k.runs, k.changed = base, st.next, st.zero+len(st.runs), true
 	}
 	return nil
 }
@@ -429,6 +432,8 @@ func (w *Writer) flushKeyed(ctx context.Context, k *bucket) error {
 		return err
 	}
 	k.runs += len(done)
+	k.since += len(done)
+	k.changed = true
 	k.nextSeq += int64(k.buf.rows)
 	return nil
 }
@@ -437,9 +442,10 @@ func (w *Writer) flushKeyed(ctx context.Context, k *bucket) error {
 // partitions than that make smaller files.
 const maxOpen = 16
 
-// flushAppend adds the buffer to the bucket's open file.
-func (w *Writer) flushAppend(ctx context.Context, k *bucket) error {
-	if k.open == nil {
+// openAppend starts a file for a bucket of an append table. What the file buffers
+// is reserved; short of budget, the oldest other file is finished.
+func (w *Writer) openAppend(k *bucket) error {
+	for {
 		open := 0
 		var oldest *bucket
 		for _, o := range w.list {
@@ -449,12 +455,28 @@ func (w *Writer) flushAppend(ctx context.Context, k *bucket) error {
 				}
 			}
 		}
-		if open >= maxOpen {
-			if err := w.closeAppend(oldest); err != nil {
-				return err
+		if open < maxOpen {
+			err := w.cfg.Budget.Reserve(appendGroupBytes)
+			if err == nil {
+				k.hold = appendGroupBytes
+			}
+			if err == nil || oldest == nil { // one file must be possible
+				k.open = w.newRolling(k, 0, spec.SourceAppend)
+				return nil
 			}
 		}
-		k.open = w.newRolling(k, 0, spec.SourceAppend)
+		if err := w.closeAppend(oldest); err != nil {
+			return err
+		}
+	}
+}
+
+// flushAppend adds the buffer to the bucket's open file.
+func (w *Writer) flushAppend(ctx context.Context, k *bucket) error {
+	if k.open == nil {
+		if err := w.openAppend(k); err != nil {
+			return err
+		}
 	}
 	for _, c := range k.buf.chunks {
 		for at := 0; at < c.Len; at += fileRows {
@@ -480,6 +502,8 @@ func (w *Writer) closeAppend(k *bucket) error {
 	done, err := k.open.finish()
 	k.fresh = append(k.fresh, done...)
 	k.open = nil
+	w.cfg.Budget.Release(k.hold)
+	k.hold = 0
 	if w.opts.buckets < 0 {
 		k.nextSeq = 0
 	}
@@ -502,6 +526,9 @@ func (w *Writer) PrepareCommit(ctx context.Context) ([]connector.CommitMessage, 
 		}
 	}
 	if w.compacts() && (w.cfg.Synchronous || w.opts.forceCompact) {
+		for _, k := range w.list {
+			k.since = len(k.fresh)
+		}
 		w.startCompactions()
 		for _, k := range w.list {
 			if k.compact != nil {
@@ -522,6 +549,9 @@ func (w *Writer) PrepareCommit(ctx context.Context) ([]connector.CommitMessage, 
 	for _, k := range w.list {
 		m := &commit.Message{Partition: k.partition, Bucket: k.bucket, TotalBuckets: w.opts.buckets, Base: k.base, New: k.fresh}
 		w.collect(k, m)
+		if k.compact == nil {
+			k.since = len(k.fresh)
+		}
 		k.fresh = nil
 		if !m.Empty() {
 			out = append(out, m)
@@ -541,9 +571,10 @@ func (w *Writer) compacts() bool {
 // none under way.
 func (w *Writer) startCompactions() {
 	for _, k := range w.list {
-		if k.compact != nil || !k.isOpen() || !w.opts.forceCompact && k.runs < w.opts.trigger {
+		if k.compact != nil || !k.changed || !w.opts.forceCompact && k.runs < w.opts.trigger {
 			continue
 		}
+		k.changed = false
 		k.compact = &compaction{w: w, b: k, budget: w.cfg.Budget, full: w.opts.forceCompact}
 		k.compact.start(w.background)
 	}
@@ -569,7 +600,7 @@ func (w *Writer) collect(k *bucket, m *commit.Message) {
 		slog.Warn("compaction failed", "table", w.cfg.Paths.Root(), "bucket", k.bucket, "error", c.err)
 		return
 	}
-	k.runs = c.runs + len(m.New)
+	k.runs = c.runs + k.since
 	if c.message != nil {
 		m.CompactBefore, m.CompactAfter = c.message.CompactBefore, c.message.CompactAfter
 	}
@@ -627,7 +658,7 @@ func (w *Writer) Close() error {
 			all = errors.Join(all, w.remove(context.Background(), k, k.open.abort()))
 		}
 		all = errors.Join(all, w.remove(context.Background(), k, k.fresh))
-		w.cfg.Budget.Release(k.need)
+		w.cfg.Budget.Release(k.need + k.hold)
 	}
 	w.list, w.buckets = nil, nil
 	return all
