@@ -312,12 +312,11 @@ func (a *assigner) fit(b []byte, row int) ([]byte, error) {
 	default:
 		return b, nil
 	}
-	end := len(b)
+	end := 0
 	if text {
 		if len(b) <= most || utf8.RuneCount(b) <= most {
 			return a.pad(b), nil
 		}
-		end = 0
 		for range most {
 			_, size := utf8.DecodeRune(b[end:])
 			end += size

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -60,7 +61,7 @@ func (t *tableTypes) column(c *syntax.ColumnDef) (f catalog.Field, declared stri
 
 // defaultOf returns the text of a constant default; nil for DEFAULT NULL.
 func (t *tableTypes) defaultOf(c *syntax.ColumnDef) (*string, error) {
-	b := newBinder(nil, t.env)
+	b := newBinder(context.Background(), t.env)
 	bl := &block{b: b}
 	if f, ok := c.Default.(*syntax.FuncCall); ok {
 		return nil, errs.Unsupportedf(f.Pos(), "DEFAULT %s", strings.ToUpper(f.Name.Object()))
