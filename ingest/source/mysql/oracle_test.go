@@ -3,8 +3,13 @@ package mysql
 import (
 	"context"
 	"os"
+	"reflect"
 	"strconv"
+	"strings"
 	"testing"
+
+	"github.com/thermocline/thermocline/ingest/source"
+	"github.com/thermocline/thermocline/internal/errs"
 )
 
 // zooMySQL are the types and values that only MySQL has, and the common ones in
@@ -44,5 +49,86 @@ func TestZooMySQL(t *testing.T) {
 	}
 	if !src.server.gtid || src.server.mariadb {
 		t.Errorf("%+v", src.server)
+	}
+}
+
+// TestFollowMySQL: what only MySQL does to its binlog: compressed transactions,
+// tagged GTIDs, no GTIDs.
+func TestFollowMySQL(t *testing.T) {
+	port, err := strconv.Atoi(os.Getenv("THERMOCLINE_MYSQL_PORT"))
+	if err != nil {
+		t.Skip("needs a MySQL server: set THERMOCLINE_MYSQL_PORT (account t, password t)")
+	}
+	srv := connectServer(t, port, "t", "t")
+	srv.db.SetMaxOpenConns(1)
+	srv.exec("DROP DATABASE IF EXISTS f; CREATE DATABASE f; CREATE TABLE f.t (id INT PRIMARY KEY, v INT, s VARCHAR(300))")
+	t.Cleanup(func() {
+		srv.exec("SET gtid_next='AUTOMATIC'; SET binlog_transaction_compression=OFF; DROP DATABASE f")
+	})
+	ctx := context.Background()
+	expect := func(st source.Stream, tables []*source.Table, transactions int, want ...string) {
+		t.Helper()
+		changes, stops := follow(t, st, tables, transactions)
+		if got := texts(changes); !reflect.DeepEqual(got, want) || len(stops) > 0 {
+			t.Errorf("%q %q, want %q", got, stops, want)
+		}
+	}
+	st, tables := session(t, srv, "f.t")
+	srv.exec("SET binlog_transaction_compression=ON", "BEGIN; INSERT INTO f.t VALUES (1,1,REPEAT('a',300)),(2,2,'b'); UPDATE f.t SET v = 5; COMMIT", "SET binlog_transaction_compression=OFF", "INSERT INTO f.t VALUES (3,3,'c')")
+	a := `"` + strings.Repeat("a", 300) + `"`
+	expect(st, tables, 2, "+I 1,1,"+a, `+I 2,2,"b"`, "+U 1,5,"+a, `+U 2,5,"b"`, `+I 3,3,"c"`)
+
+	srv.exec("SET gtid_next='AUTOMATIC:Some_tag'", "INSERT INTO f.t VALUES (4,4,'d')", "SET gtid_next='AUTOMATIC'", "INSERT INTO f.t VALUES (5,5,'e')")
+	expect(st, tables, 1, `+I 4,4,"d"`)
+	p := st.Position()
+	if !strings.Contains(p.String(), "some_tag:1") {
+		t.Errorf("%s has no tag", p)
+	}
+	expect(st, tables, 1, `+I 5,5,"e"`)
+	again, err := srv.source().Stream(ctx, p, tables)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(again, tables, 1, `+I 5,5,"e"`)
+	again.Close()
+
+	srv.exec("SET GLOBAL gtid_mode=ON_PERMISSIVE", "SET GLOBAL gtid_mode=OFF_PERMISSIVE", "SET GLOBAL gtid_mode=OFF")
+	t.Cleanup(func() {
+		srv.exec("SET GLOBAL gtid_mode=OFF_PERMISSIVE", "SET GLOBAL gtid_mode=ON_PERMISSIVE", "SET GLOBAL gtid_mode=ON")
+	})
+	if _, err := streamError(srv.source(), p, tables); errs.KindOf(err) != errs.SourceGone {
+		t.Errorf("a GTID position without GTIDs: %v", err)
+	}
+	st, tables = session(t, srv, "f.t")
+	positions := []source.Position{st.Position()}
+	srv.exec("INSERT INTO f.t VALUES (6,6,'f')", "FLUSH LOGS", "BEGIN; INSERT INTO f.t VALUES (7,7,'g'); INSERT INTO f.t VALUES (8,8,'h'); COMMIT", "CREATE TABLE f.other (id INT PRIMARY KEY)", "INSERT INTO f.t VALUES (9,9,'i')")
+	want := []string{`+I 6,6,"f"`, `+I 7,7,"g"`, `+I 8,8,"h"`, `+I 9,9,"i"`}
+	after := []int{0, 1, 3, 3, 4}
+	for range 4 {
+		follow(t, st, tables, 1)
+		positions = append(positions, st.Position())
+	}
+	for i, p := range positions {
+		q, err := srv.source().ParsePosition(p.String())
+		if err != nil || !q.Covers(p) || !p.Covers(q) {
+			t.Fatalf("%s: %v", p, err)
+		}
+		again, err := srv.source().Stream(ctx, q, tables)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := 4 - i; n > 0 {
+			expect(again, tables, n, want[after[i]:]...)
+		}
+		again.Close()
+		if i > 0 && !(p.Covers(positions[i-1]) && !positions[i-1].Covers(p)) {
+			t.Errorf("%s does not come after %s", p, positions[i-1])
+		}
+	}
+	srv.exec("DROP USER IF EXISTS few@'%'; CREATE USER few@'%' IDENTIFIED BY 'few'; GRANT SELECT, REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO few@'%'")
+	few := *srv
+	few.user, few.password = "few", "few"
+	if _, err := few.source().Snapshot(ctx, ids("f.t")); errs.KindOf(err) != errs.SourceNotReady || !strings.Contains(err.Error(), "grant RELOAD to few") {
+		t.Errorf("%v", err)
 	}
 }
