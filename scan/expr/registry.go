@@ -73,3 +73,6 @@ func register(f *function) {
 var aliases = map[string]string{}
 
 func alias(name, to string) { aliases[name] = to }
+
+// operatorText prints operators by name.
+var operatorText = map[string]func(*call) string{}

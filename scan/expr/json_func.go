@@ -1,0 +1,834 @@
+package expr
+
+import (
+	"strconv"
+
+	"github.com/thermocline/thermocline/internal/errs"
+	"github.com/thermocline/thermocline/internal/vector"
+)
+
+// jsonFunc is a function over JSON documents, a row at a time.
+type jsonFunc struct {
+	name       string
+	min, max   int
+	usage, doc string
+	ret        func(ctx *Context) Type
+	// nullAny: NULL where an argument is; else row sees NULLs.
+	row func(r *jsonRow) (any, error)
+}
+
+// jsonRow gives a function its arguments: documents, values, paths and texts of
+// row i. A nil document or a false ok is NULL.
+type jsonRow struct {
+	ev    *evaluation
+	i     int
+	paths map[string]jsonPath
+}
+
+func (r *jsonRow) null(k int) bool { return r.ev.args[k].IsNull(r.i) }
+
+func (r *jsonRow) doc(k int) (*jsonValue, error) {
+	return jsonDoc(r.ev.ctx, r.ev.c.name, k+1, r.ev.c.args[k].Type(), r.ev.args[k], r.i)
+}
+
+func (r *jsonRow) val(k int) (*jsonValue, error) {
+	return jsonScalar(r.ev.ctx, r.ev.c.args[k].Type(), r.ev.args[k], r.i)
+}
+
+func (r *jsonRow) text(k int) string {
+	return string(texts(r.ev.ctx, r.ev.c.args[k].Type(), r.ev.args[k])(r.i))
+}
+
+// path parses argument k; plain refuses wildcards.
+func (r *jsonRow) path(k int, plain bool) (jsonPath, error) {
+	s := r.text(k)
+	p, ok := r.paths[s]
+	if !ok {
+		var err error
+		if p, err = parsePath(s); err != nil {
+			return nil, err
+		}
+		r.paths[s] = p
+	}
+	if plain && p.wild() {
+		return nil, errs.Userf(errs.JSONPathWildcard, "In this situation, path expressions may not contain the * and ** tokens or an array range.")
+	}
+	return p, nil
+}
+
+func (r *jsonRow) anyNull(from int) bool {
+	for k := from; k < len(r.ev.args); k++ {
+		if r.null(k) {
+			return true
+		}
+	}
+	return false
+}
+
+func jsonFn(f jsonFunc) {
+	register(&function{name: f.name, min: f.min, max: f.max, class: "json", usage: f.usage, doc: f.doc,
+		resolve: func(ctx *Context, args []Expr) (Expr, error) {
+			if err := isNested(args...); err != nil {
+				return nil, err
+			}
+			for _, a := range args {
+				if k := jsonOrigin(a); k != jNull && f.name != "JSON_TYPE" && f.name != "JSON_ARRAY" && f.name != "JSON_OBJECT" {
+					return nil, errs.Unsupportedf(-1, "%s of JSON made from dates, times, decimals and binary strings", f.name)
+				}
+			}
+			t := f.ret(ctx)
+			c := newCall(f.name, t, nil, args...)
+			c.nulls, c.typ.Nullable = true, true
+			k := t.Physical()
+			c.kern = func(ev *evaluation) (*vector.Vec, error) {
+				out := ev.out(k)
+				r := &jsonRow{ev: ev, paths: map[string]jsonPath{}}
+				var buf []byte
+				return out, ev.each(func(i int) error {
+					r.i = i
+					x, err := f.row(r)
+					if err != nil {
+						return err
+					}
+					switch x := x.(type) {
+					case nil:
+						out.SetNull(i)
+					case *jsonValue:
+						if x == nil {
+							out.SetNull(i)
+							return nil
+						}
+						buf = x.appendText(buf[:0])
+						out.SetBytes(i, buf)
+					case bool:
+						if x {
+							out.I8s[i] = 1
+						}
+					case int:
+						out.I64s[i] = int64(x)
+					case string:
+						out.SetBytes(i, []byte(x))
+					}
+					return nil
+				})
+			}
+			return c, nil
+		}})
+}
+
+func retJSONType(*Context) Type { return TJSON }
+
+func retJSONInt(*Context) Type { return TBigInt }
+
+func retJSONBool(*Context) Type { return TBool }
+
+func retJSONText(*Context) Type {
+	t := TString(1<<30, "utf8mb4_bin")
+	t.Coercibility = 4
+	return t
+}
+
+func init() {
+	extract := func(r *jsonRow) (any, error) {
+		if r.anyNull(0) {
+			return nil, nil
+		}
+		d, err := r.doc(0)
+		if err != nil || d == nil {
+			return nil, err
+		}
+		var all []*jsonValue
+		several := len(r.ev.args) > 2
+		for k := 1; k < len(r.ev.args); k++ {
+			p, err := r.path(k, false)
+			if err != nil {
+				return nil, err
+			}
+			several = several || p.wild()
+			all = append(all, p.all(d)...)
+		}
+		switch {
+		case len(all) == 0:
+			return nil, nil
+		case several:
+			return &jsonValue{kind: jArray, arr: all}, nil
+		}
+		return all[0], nil
+	}
+	jsonFn(jsonFunc{"JSON_EXTRACT", 2, -1, "JSON_EXTRACT(doc, path, …)", "What the paths name, in an array when that may be several values; also column -> path.", retJSONType, extract})
+	alias("->", "JSON_EXTRACT")
+	register(&function{name: "->>", min: 2, max: 2, class: "json", usage: "column ->> path", doc: "JSON_UNQUOTE(JSON_EXTRACT(column, path)).",
+		resolve: func(ctx *Context, args []Expr) (Expr, error) {
+			x, err := Call(ctx, "JSON_EXTRACT", args...)
+			if err != nil {
+				return nil, err
+			}
+			return Call(ctx, "JSON_UNQUOTE", x)
+		}})
+	jsonFn(jsonFunc{"JSON_UNQUOTE", 1, 1, "JSON_UNQUOTE(x)", "A JSON string without its quotes; anything else as it is.", retJSONText, func(r *jsonRow) (any, error) {
+		if r.null(0) {
+			return nil, nil
+		}
+		t := r.ev.c.args[0].Type()
+		s := r.text(0)
+		if t.Class == JSON {
+			v, err := r.doc(0)
+			if err != nil {
+				return nil, err
+			}
+			if v.kind == jString {
+				return v.s, nil
+			}
+			return s, nil
+		}
+		if !isString(t) {
+			return nil, jsonArgType(r, 1)
+		}
+		if len(s) < 2 || s[0] != '"' || s[len(s)-1] != '"' {
+			return s, nil
+		}
+		v, err := parseJSON([]byte(s))
+		if err != nil {
+			return nil, invalidJSON("json_unquote", 1, err)
+		}
+		return v.s, nil
+	}})
+	jsonFn(jsonFunc{"JSON_VALUE", 2, 2, "JSON_VALUE(doc, path)", "The scalar that a path names, as text.", retJSONText, func(r *jsonRow) (any, error) {
+		x, err := extract(r)
+		v, ok := x.(*jsonValue)
+		if err != nil || !ok || v.kind == jNull {
+			return nil, err
+		}
+		if v.kind == jString {
+			return v.s, nil
+		}
+		return string(v.appendText(nil)), nil
+	}})
+	jsonFn(jsonFunc{"JSON_TYPE", 1, 1, "JSON_TYPE(doc)", "OBJECT, ARRAY, STRING, INTEGER, DOUBLE and so on.", func(ctx *Context) Type { return TString(51, "utf8mb4_0900_bin") }, func(r *jsonRow) (any, error) {
+		if r.null(0) {
+			return nil, nil
+		}
+		if k := jsonOrigin(r.ev.c.args[0]); k != jNull {
+			return (&jsonValue{kind: k, num: number{class: Decimal}}).typeName(), nil
+		}
+		d, err := r.doc(0)
+		if err != nil || d == nil {
+			return nil, err
+		}
+		return d.typeName(), nil
+	}})
+	jsonFn(jsonFunc{"JSON_VALID", 1, 1, "JSON_VALID(x)", "Whether x is JSON.", retJSONBool, func(r *jsonRow) (any, error) {
+		if r.null(0) {
+			return nil, nil
+		}
+		switch t := r.ev.c.args[0].Type(); {
+		case t.Class == JSON:
+			return true, nil
+		case t.Class == String:
+			_, err := parseJSON(r.ev.args[0].Bytes(r.i))
+			return err == nil, nil
+		}
+		return false, nil
+	}})
+	// withPath looks at the document, or at what an optional path names in it.
+	withPath := func(f func(v *jsonValue) any) func(r *jsonRow) (any, error) {
+		return func(r *jsonRow) (any, error) {
+			if r.null(0) {
+				return nil, nil
+			}
+			d, err := r.doc(0)
+			if err != nil || d == nil {
+				return nil, err
+			}
+			if len(r.ev.args) > 1 {
+				if r.null(1) {
+					return nil, nil
+				}
+				p, err := r.path(1, true)
+				if err != nil {
+					return nil, err
+				}
+				all := p.all(d)
+				if len(all) == 0 {
+					return nil, nil
+				}
+				d = all[0]
+			}
+			return f(d), nil
+		}
+	}
+	jsonFn(jsonFunc{"JSON_LENGTH", 1, 2, "JSON_LENGTH(doc[, path])", "The number of elements or members, 1 for a scalar.", retJSONInt, withPath(func(v *jsonValue) any { return v.length() })})
+	jsonFn(jsonFunc{"JSON_DEPTH", 1, 1, "JSON_DEPTH(doc)", "The greatest depth of nesting.", retJSONInt, withPath(func(v *jsonValue) any { return v.depth() })})
+	jsonFn(jsonFunc{"JSON_KEYS", 1, 2, "JSON_KEYS(doc[, path])", "The names of an object's members.", retJSONType, withPath(func(v *jsonValue) any {
+		if v.kind != jObject {
+			return nil
+		}
+		k := &jsonValue{kind: jArray}
+		for _, m := range v.obj {
+			k.arr = append(k.arr, &jsonValue{kind: jString, s: m.key})
+		}
+		return k
+	})})
+	jsonFn(jsonFunc{"JSON_PRETTY", 1, 1, "JSON_PRETTY(doc)", "The document in lines with indentation.", retJSONText, withPath(func(v *jsonValue) any { return string(v.appendPretty(nil, 0)) })})
+	jsonFn(jsonFunc{"JSON_QUOTE", 1, 1, "JSON_QUOTE(s)", "A text as a JSON string.", retJSONText, func(r *jsonRow) (any, error) {
+		if r.null(0) {
+			return nil, nil
+		}
+		if !isString(r.ev.c.args[0].Type()) {
+			return nil, jsonArgType(r, 1)
+		}
+		return string(appendJSONString(nil, r.ev.args[0].Bytes(r.i))), nil
+	}})
+	jsonFn(jsonFunc{"JSON_CONTAINS", 2, 3, "JSON_CONTAINS(doc, candidate[, path])", "Whether the document, or what a path names in it, contains another.", retJSONBool, func(r *jsonRow) (any, error) {
+		if r.anyNull(0) {
+			return nil, nil
+		}
+		d, err := r.doc(0)
+		if err != nil || d == nil {
+			return nil, err
+		}
+		c, err := r.doc(1)
+		if err != nil || c == nil {
+			return nil, err
+		}
+		if len(r.ev.args) > 2 {
+			p, err := r.path(2, true)
+			if err != nil {
+				return nil, err
+			}
+			all := p.all(d)
+			if len(all) == 0 {
+				return nil, nil
+			}
+			d = all[0]
+		}
+		return contains(d, c), nil
+	}})
+	jsonFn(jsonFunc{"JSON_CONTAINS_PATH", 3, -1, "JSON_CONTAINS_PATH(doc, 'one' | 'all', path, …)", "Whether one or all of the paths name something.", retJSONBool, func(r *jsonRow) (any, error) {
+		if r.null(0) || r.null(1) {
+			return nil, nil
+		}
+		d, err := r.doc(0)
+		if err != nil || d == nil {
+			return nil, err
+		}
+		one, err := oneOrAll(r.text(1), "json_contains_path")
+		if err != nil {
+			return nil, err
+		}
+		for k := 2; k < len(r.ev.args); k++ {
+			if r.null(k) {
+				return nil, nil
+			}
+			p, err := r.path(k, false)
+			if err != nil {
+				return nil, err
+			}
+			if some := len(p.all(d)) > 0; some == one {
+				return one, nil
+			}
+		}
+		return !one, nil
+	}})
+	jsonFn(jsonFunc{"JSON_OVERLAPS", 2, 2, "JSON_OVERLAPS(a, b)", "Whether two documents have an element or member in common.", retJSONBool, func(r *jsonRow) (any, error) {
+		a, err := r.doc(0)
+		if err != nil || a == nil {
+			return nil, err
+		}
+		b, err := r.doc(1)
+		if err != nil || b == nil {
+			return nil, err
+		}
+		return overlaps(a, b), nil
+	}})
+	jsonFn(jsonFunc{"MEMBER OF", 2, 2, "x MEMBER OF (array)", "Whether x is an element of a JSON array.", retJSONBool, func(r *jsonRow) (any, error) {
+		if r.null(0) || r.null(1) {
+			return nil, nil
+		}
+		x, err := r.val(0)
+		if err != nil {
+			return nil, err
+		}
+		d, err := jsonDoc(r.ev.ctx, "member of", 2, r.ev.c.args[1].Type(), r.ev.args[1], r.i)
+		if err != nil || d == nil {
+			return nil, err
+		}
+		if d.kind != jArray {
+			return compareValues(x, d) == 0, nil
+		}
+		for _, y := range d.arr {
+			if compareValues(x, y) == 0 {
+				return true, nil
+			}
+		}
+		return false, nil
+	}})
+	jsonFn(jsonFunc{"JSON_ARRAY", 0, -1, "JSON_ARRAY(x, …)", "An array of values.", retJSONType, func(r *jsonRow) (any, error) {
+		a := &jsonValue{kind: jArray}
+		for k := range r.ev.args {
+			x, err := r.val(k)
+			if err != nil {
+				return nil, err
+			}
+			a.arr = append(a.arr, x)
+		}
+		return a, nil
+	}})
+	jsonFn(jsonFunc{"JSON_OBJECT", 0, -1, "JSON_OBJECT(key, x, …)", "An object of keys and values.", retJSONType, func(r *jsonRow) (any, error) {
+		if len(r.ev.args)%2 != 0 {
+			return nil, wrongCount("json_object")
+		}
+		o := &jsonValue{kind: jObject}
+		for k := 0; k < len(r.ev.args); k += 2 {
+			if r.null(k) {
+				return nil, errs.Userf(errs.JSONKeyNull, "JSON documents may not contain NULL member names.")
+			}
+			x, err := r.val(k + 1)
+			if err != nil {
+				return nil, err
+			}
+			o.obj = append(o.obj, jsonMember{r.text(k), x})
+		}
+		o.order()
+		return o, nil
+	}})
+	change := func(name, doc string, f func(d *jsonValue, p jsonPath, x *jsonValue) *jsonValue) {
+		jsonFn(jsonFunc{name, 3, -1, name + "(doc, path, x, …)", doc, retJSONType, func(r *jsonRow) (any, error) {
+			if len(r.ev.args)%2 == 0 {
+				return nil, wrongCount(lower(name))
+			}
+			if r.null(0) {
+				return nil, nil
+			}
+			d, err := r.doc(0)
+			if err != nil || d == nil {
+				return nil, err
+			}
+			for k := 1; k < len(r.ev.args); k += 2 {
+				if r.null(k) {
+					return nil, nil
+				}
+				p, err := r.path(k, true)
+				if err != nil {
+					return nil, err
+				}
+				x, err := r.val(k + 1)
+				if err != nil {
+					return nil, err
+				}
+				if name == "JSON_ARRAY_INSERT" && (len(p) == 0 || p[len(p)-1].kind != legCell) {
+					return nil, errs.Userf(errs.JSONNotCell, "A path expression is not a path to a cell in an array.")
+				}
+				d = f(d, p, x)
+			}
+			return d, nil
+		}})
+	}
+	change("JSON_SET", "The document with values set: replaced where there is one, else added.", func(d *jsonValue, p jsonPath, x *jsonValue) *jsonValue { return edit(d, p, x, true, true) })
+	change("JSON_INSERT", "The document with values added where there is none.", func(d *jsonValue, p jsonPath, x *jsonValue) *jsonValue { return edit(d, p, x, true, false) })
+	change("JSON_REPLACE", "The document with values replaced where there is one.", func(d *jsonValue, p jsonPath, x *jsonValue) *jsonValue { return edit(d, p, x, false, true) })
+	change("JSON_ARRAY_APPEND", "The document with values appended to arrays; what is none becomes one.", func(d *jsonValue, p jsonPath, x *jsonValue) *jsonValue {
+		all := p.all(d)
+		if len(all) == 0 {
+			return d
+		}
+		y := all[0]
+		if y.kind == jArray {
+			return edit(d, p, &jsonValue{kind: jArray, arr: append(append([]*jsonValue(nil), y.arr...), x)}, false, true)
+		}
+		return edit(d, p, &jsonValue{kind: jArray, arr: []*jsonValue{y, x}}, false, true)
+	})
+	change("JSON_ARRAY_INSERT", "The document with values put into arrays before an element.", func(d *jsonValue, p jsonPath, x *jsonValue) *jsonValue {
+		all := p[:len(p)-1].all(d)
+		if len(all) == 0 || all[0].kind != jArray {
+			return d
+		}
+		arr := all[0].arr
+		l := p[len(p)-1]
+		i := l.from
+		if l.fromLast {
+			i = max(len(arr)-1-l.from, 0)
+		}
+		i = min(i, len(arr))
+		grown := append(append(append([]*jsonValue(nil), arr[:i]...), x), arr[i:]...)
+		return edit(d, p[:len(p)-1], &jsonValue{kind: jArray, arr: grown}, false, true)
+	})
+	jsonFn(jsonFunc{"JSON_REMOVE", 2, -1, "JSON_REMOVE(doc, path, …)", "The document without what the paths name.", retJSONType, func(r *jsonRow) (any, error) {
+		if r.anyNull(0) {
+			return nil, nil
+		}
+		d, err := r.doc(0)
+		if err != nil || d == nil {
+			return nil, err
+		}
+		for k := 1; k < len(r.ev.args); k++ {
+			p, err := r.path(k, true)
+			if err != nil {
+				return nil, err
+			}
+			if len(p) == 0 {
+				return nil, errs.Userf(errs.JSONVacuousPath, "The path expression '$' is not allowed in this context.")
+			}
+			d = remove(d, p)
+		}
+		return d, nil
+	}})
+	merge := func(name, doc string, f func(a, b *jsonValue) *jsonValue) {
+		jsonFn(jsonFunc{name, 2, -1, name + "(a, b, …)", doc, retJSONType, func(r *jsonRow) (any, error) {
+			var d *jsonValue
+			null := false
+			for k := range r.ev.args {
+				x, err := r.doc(k)
+				if err != nil {
+					return nil, err
+				}
+				switch {
+				case x == nil:
+					null = true
+					d = nil
+				case k == 0:
+					d = x
+				case name == "JSON_MERGE_PATCH":
+					if x.kind != jObject {
+						d, null = x, false
+					} else if !null {
+						d = f(d, x)
+					}
+				case !null:
+					d = f(d, x)
+				}
+			}
+			if null {
+				return nil, nil
+			}
+			return d, nil
+		}})
+	}
+	merge("JSON_MERGE_PRESERVE", "Documents merged: arrays and scalars one after another, members of one name merged.", mergePreserve)
+	merge("JSON_MERGE_PATCH", "Documents merged by RFC 7396: later members replace, null removes.", mergePatch)
+	jsonFn(jsonFunc{"JSON_SEARCH", 3, -1, "JSON_SEARCH(doc, 'one' | 'all', pattern[, escape[, path, …]])", "The paths of strings that are LIKE a pattern.", retJSONType, jsonSearch})
+	aggregates["JSON_ARRAYAGG"] = newJSONAggregate
+	aggregates["JSON_OBJECTAGG"] = newJSONAggregate
+}
+
+func jsonArgType(r *jsonRow, k int) error {
+	return errs.Userf(errs.JSONArgType, "Incorrect type for argument %d in function %s.", k, lower(r.ev.c.name))
+}
+
+func oneOrAll(s, fn string) (bool, error) {
+	switch lower(s) {
+	case "one":
+		return true, nil
+	case "all":
+		return false, nil
+	}
+	return false, errs.Userf(errs.JSONOneOrAll, "The oneOrAll argument to %s may take these values: 'one' or 'all'.", fn)
+}
+
+// contains is JSON_CONTAINS.
+func contains(d, c *jsonValue) bool {
+	switch d.kind {
+	case jArray:
+		if c.kind == jArray {
+			for _, x := range c.arr {
+				if !contains(d, x) {
+					return false
+				}
+			}
+			return true
+		}
+		for _, x := range d.arr {
+			if x.kind == jArray && contains(x, c) || x.kind != jArray && contains(x, c) {
+				return true
+			}
+		}
+		return false
+	case jObject:
+		if c.kind != jObject {
+			return false
+		}
+		for _, m := range c.obj {
+			x := d.get(m.key)
+			if x == nil || !contains(x, m.val) {
+				return false
+			}
+		}
+		return true
+	}
+	return compareValues(d, c) == 0
+}
+
+// overlaps is JSON_OVERLAPS.
+func overlaps(a, b *jsonValue) bool {
+	if a.kind != jArray && b.kind == jArray {
+		a, b = b, a
+	}
+	switch {
+	case a.kind == jArray:
+		other := []*jsonValue{b}
+		if b.kind == jArray {
+			other = b.arr
+		}
+		for _, x := range a.arr {
+			for _, y := range other {
+				if compareValues(x, y) == 0 {
+					return true
+				}
+			}
+		}
+		return false
+	case a.kind == jObject && b.kind == jObject:
+		for _, m := range a.obj {
+			if x := b.get(m.key); x != nil && compareValues(x, m.val) == 0 {
+				return true
+			}
+		}
+		return false
+	}
+	return compareValues(a, b) == 0
+}
+
+// edit returns d with x at a path; d is not changed. insert allows a new place,
+// replace an existing one.
+func edit(d *jsonValue, p jsonPath, x *jsonValue, insert, replace bool) *jsonValue {
+	if len(p) == 0 {
+		if replace {
+			return x
+		}
+		return d
+	}
+	l := p[0]
+	switch l.kind {
+	case legMember:
+		if d.kind != jObject {
+			return d
+		}
+		old := d.get(l.key)
+		if old == nil && (!insert || len(p) > 1) {
+			return d
+		}
+		e := &jsonValue{kind: jObject, obj: append([]jsonMember(nil), d.obj...)}
+		if old == nil {
+			e.set(l.key, x)
+		} else {
+			e.set(l.key, edit(old, p[1:], x, insert, replace))
+		}
+		return e
+	case legCell:
+		if d.kind != jArray {
+			if i, ok := l.cell(1); ok && i == 0 {
+				return edit(d, p[1:], x, insert, replace)
+			}
+			if !insert || len(p) > 1 {
+				return d
+			}
+			if l.fromLast {
+				return &jsonValue{kind: jArray, arr: []*jsonValue{x, d}}
+			}
+			return &jsonValue{kind: jArray, arr: []*jsonValue{d, x}}
+		}
+		i, ok := l.cell(len(d.arr))
+		if !ok {
+			if !insert || len(p) > 1 {
+				return d
+			}
+			if l.fromLast {
+				return &jsonValue{kind: jArray, arr: append([]*jsonValue{x}, d.arr...)}
+			}
+			return &jsonValue{kind: jArray, arr: append(append([]*jsonValue(nil), d.arr...), x)}
+		}
+		e := &jsonValue{kind: jArray, arr: append([]*jsonValue(nil), d.arr...)}
+		e.arr[i] = edit(d.arr[i], p[1:], x, insert, replace)
+		return e
+	}
+	return d
+}
+
+// remove returns d without what a path names.
+func remove(d *jsonValue, p jsonPath) *jsonValue {
+	l := p[0]
+	switch {
+	case l.kind == legMember && d.kind == jObject:
+		e := &jsonValue{kind: jObject}
+		for _, m := range d.obj {
+			if m.key != l.key {
+				e.obj = append(e.obj, m)
+			} else if len(p) > 1 {
+				e.obj = append(e.obj, jsonMember{m.key, remove(m.val, p[1:])})
+			}
+		}
+		return e
+	case l.kind == legCell && d.kind == jArray:
+		i, ok := l.cell(len(d.arr))
+		if !ok {
+			return d
+		}
+		e := &jsonValue{kind: jArray}
+		for k, x := range d.arr {
+			if k != i {
+				e.arr = append(e.arr, x)
+			} else if len(p) > 1 {
+				e.arr = append(e.arr, remove(x, p[1:]))
+			}
+		}
+		return e
+	case l.kind == legCell && len(p) > 1:
+		if i, ok := l.cell(1); ok && i == 0 {
+			return remove(d, p[1:])
+		}
+	}
+	return d
+}
+
+func mergePreserve(a, b *jsonValue) *jsonValue {
+	if a.kind == jObject && b.kind == jObject {
+		e := &jsonValue{kind: jObject, obj: append([]jsonMember(nil), a.obj...)}
+		for _, m := range b.obj {
+			if x := e.get(m.key); x != nil {
+				e.set(m.key, mergePreserve(x, m.val))
+			} else {
+				e.set(m.key, m.val)
+			}
+		}
+		return e
+	}
+	list := func(v *jsonValue) []*jsonValue {
+		if v.kind == jArray {
+			return v.arr
+		}
+		return []*jsonValue{v}
+	}
+	return &jsonValue{kind: jArray, arr: append(append([]*jsonValue(nil), list(a)...), list(b)...)}
+}
+
+func mergePatch(a, b *jsonValue) *jsonValue {
+	if b.kind != jObject {
+		return b
+	}
+	e := &jsonValue{kind: jObject}
+	if a != nil && a.kind == jObject {
+		e.obj = append(e.obj, a.obj...)
+	}
+	for _, m := range b.obj {
+		if m.val.kind == jNull {
+			for i := range e.obj {
+				if e.obj[i].key == m.key {
+					e.obj = append(e.obj[:i:i], e.obj[i+1:]...)
+					break
+				}
+			}
+			continue
+		}
+		e.set(m.key, mergePatch(e.get(m.key), m.val))
+	}
+	return e
+}
+
+func jsonSearch(r *jsonRow) (any, error) {
+	if r.null(0) || r.null(1) || r.null(2) {
+		return nil, nil
+	}
+	d, err := r.doc(0)
+	if err != nil || d == nil {
+		return nil, err
+	}
+	one, err := oneOrAll(r.text(1), "json_search")
+	if err != nil {
+		return nil, err
+	}
+	escape := '\\'
+	if len(r.ev.args) > 3 && !r.null(3) {
+		e := []rune(r.text(3))
+		switch {
+		case len(e) > 1:
+			return nil, errs.Userf(errs.WrongArguments, "Incorrect arguments to ESCAPE")
+		case len(e) == 1:
+			escape = e[0]
+		}
+	}
+	m := compileLike([]byte(r.text(2)), escape, collations["utf8mb4_bin"])
+	var hits []*jsonValue
+	seen := map[string]bool{}
+	var walk func(v *jsonValue, path string) bool
+	walk = func(v *jsonValue, path string) bool {
+		if v.kind == jString && m.match([]byte(v.s)) && !seen[path] {
+			seen[path] = true
+			hits = append(hits, &jsonValue{kind: jString, s: path})
+			if one {
+				return false
+			}
+		}
+		for i, x := range v.arr {
+			if !walk(x, path+"["+itoa(i)+"]") {
+				return false
+			}
+		}
+		for _, x := range v.obj {
+			if !walk(x.val, path+memberLeg(x.key)) {
+				return false
+			}
+		}
+		return true
+	}
+	if len(r.ev.args) <= 4 {
+		walk(d, "$")
+	}
+	for k := 4; k < len(r.ev.args); k++ {
+		if r.null(k) {
+			return nil, nil
+		}
+		p, err := r.path(k, false)
+		if err != nil {
+			return nil, err
+		}
+		if !p.seek(d, "$", func(x found) bool { return walk(x.val, x.path) }) {
+			break
+		}
+	}
+	switch len(hits) {
+	case 0:
+		return nil, nil
+	case 1:
+		return hits[0], nil
+	}
+	return &jsonValue{kind: jArray, arr: hits}, nil
+}
+
+// appendPretty prints with two blanks a level.
+func (v *jsonValue) appendPretty(dst []byte, level int) []byte {
+	line := func(l int) {
+		dst = append(dst, '\n')
+		for range l {
+			dst = append(dst, ' ', ' ')
+		}
+	}
+	switch {
+	case v.kind == jArray && len(v.arr) > 0:
+		dst = append(dst, '[')
+		for i, x := range v.arr {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			line(level + 1)
+			dst = x.appendPretty(dst, level+1)
+		}
+		line(level)
+		return append(dst, ']')
+	case v.kind == jObject && len(v.obj) > 0:
+		dst = append(dst, '{')
+		for i, m := range v.obj {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			line(level + 1)
+			dst = appendJSONString(dst, []byte(m.key))
+			dst = append(dst, ": "...)
+			dst = m.val.appendPretty(dst, level+1)
+		}
+		line(level)
+		return append(dst, '}')
+	}
+	return v.appendText(dst)
+}
+
+func itoa(i int) string { return strconv.Itoa(i) }
