@@ -24,6 +24,7 @@ type attempt struct {
 	targets  map[string]route.Target
 	reached  bool // the source answered
 	progress bool // something was committed
+	warned   map[source.ID]time.Time
 	doubt    bool // a commit failed: nobody may assume that this epoch is over
 	work     context.Context
 }
@@ -322,7 +323,10 @@ func (a *attempt) copyTable(ctx context.Context, sn source.Snapshot, i int, t *s
 func (a *attempt) countInvalid(rows source.Rows, def *source.Table) {
 	if n := rows.Invalid(); n > 0 {
 		a.p.set(func(s *Status) { s.Invalid += n })
-		a.p.log.Warn("zero or impossible dates became NULL", "table", def.ID.String(), "values", n)
+		if last := a.warned[def.ID]; time.Since(last) > time.Minute {
+			a.warned[def.ID] = time.Now()
+			a.p.log.Warn("zero or impossible dates became NULL", "table", def.ID.String(), "values", n)
+		}
 	}
 }
 

@@ -106,6 +106,13 @@ func (f *follower) open(ctx context.Context) (err error) {
 // idleTick is how often the loop looks around without changes.
 const idleTick = time.Second
 
+// How often the state file follows while rows are committed, and while only
+// the position moves.
+const (
+	stateBusy = 2 * time.Second
+	stateIdle = 15 * time.Second
+)
+
 // linger is how long the first change after a pause waits for company.
 func (f *follower) linger() time.Duration {
 	return min(20*time.Millisecond, f.a.p.def.Settings.CommitInterval/4)
@@ -194,7 +201,7 @@ func (f *follower) tick() error {
 		return f.commit()
 	}
 	f.a.set.Advance(f.stream.Position())
-	return f.a.set.SaveStateSoon(f.a.work)
+	return f.a.set.SaveStateSoon(f.a.work, stateIdle)
 }
 
 // discard throws away what is not committed and returns err.
@@ -334,7 +341,7 @@ func (f *follower) commit() error {
 		s.Lag = lag
 	})
 	a.showTables()
-	return a.set.SaveStateSoon(a.work)
+	return a.set.SaveStateSoon(a.work, stateBusy)
 }
 
 // stop stops the tables that a source table feeds, keeping what came before.

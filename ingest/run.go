@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/thermocline/thermocline/ingest/pipeline"
+	"github.com/thermocline/thermocline/ingest/source"
 	"github.com/thermocline/thermocline/internal/errs"
 	"github.com/thermocline/thermocline/internal/memory"
 )
@@ -79,7 +80,7 @@ func (p *run) run(ctx context.Context) error {
 	pause, tries := firstPause, 0
 	reached := false
 	for {
-		a := &attempt{p: p}
+		a := &attempt{p: p, warned: map[source.ID]time.Time{}}
 		err := a.run(ctx)
 		switch {
 		case err == nil || ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, ctx.Err())):

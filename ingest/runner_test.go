@@ -461,13 +461,14 @@ func TestStartupModes(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	srv := newServer(t)
 	srv.exec("CREATE DATABASE c; CREATE TABLE c.nokey (id INT); CREATE TABLE c.geo (id INT PRIMARY KEY, p POINT); CREATE TABLE c.a (id INT PRIMARY KEY, v INT, w INT NOT NULL); CREATE TABLE c.b (id INT PRIMARY KEY, v BIGINT); " +
-		"CREATE TABLE c.ver (id INT PRIMARY KEY) WITH SYSTEM VERSIONING; CREATE TABLE c.comp (id INT PRIMARY KEY, v TEXT COMPRESSED)")
+		"CREATE TABLE c.ver (id INT PRIMARY KEY) WITH SYSTEM VERSIONING; CREATE TABLE c.comp (id INT PRIMARY KEY, v TEXT COMPRESSED); CREATE TABLE c.child (id INT PRIMARY KEY, a INT, CONSTRAINT fk FOREIGN KEY (a) REFERENCES c.a (id) ON DELETE CASCADE)")
 	l := newLake(t)
 	for _, c := range []struct{ tables, more, want string }{
 		{"c.nokey", "", "the table c.nokey: it has no primary key; leave it out with tables.exclude"},
 		{"c.geo", "", "the type point of column p"},
 		{"c.ver", "", "system-versioned"},
 		{"c.comp", "", "the compressed column v"},
+		{"c.child", "", "its foreign key fk changes rows by ON DELETE CASCADE"},
 		{"c.missing", "", "the pattern c.missing matches no table that the account sees; the nearest is"},
 		{"c.(a|b)", "route:\n  - {source-table: 'c.(a|b)', sink-table: o.x}\n", "merging tables of different shape into o.x: c.a and c.b differ in their number of columns"},
 		{"c.a", "partition c.a:v", "the column may be NULL in c.a"},

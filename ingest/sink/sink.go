@@ -356,9 +356,10 @@ func (s *Set) SaveState(ctx context.Context) error {
 }
 
 // SaveStateSoon writes the state file when it is behind and the last write is
-// some seconds ago: positions in the tables' own snapshots are enough meanwhile.
-func (s *Set) SaveStateSoon(ctx context.Context) error {
-	if !s.dirty || time.Since(s.saved) < 2*time.Second {
+// longer ago than every: positions in the tables' own snapshots are enough
+// meanwhile.
+func (s *Set) SaveStateSoon(ctx context.Context, every time.Duration) error {
+	if !s.dirty || time.Since(s.saved) < every {
 		return nil
 	}
 	return s.SaveState(ctx)

@@ -65,6 +65,7 @@ func (s *Source) check(ctx context.Context) (*server, error) {
 	if o := v["binlog_row_value_options"]; o != "" {
 		return nil, notReady("check %s: binlog_row_value_options is %s; run SET GLOBAL binlog_row_value_options = ''", s.Address(), o)
 	}
+	sv.cascades = strings.EqualFold(v["innodb_native_foreign_keys"], "OFF")
 	sv.fold = v["lower_case_table_names"] != "0"
 	switch {
 	case sv.mariadb:
@@ -89,7 +90,7 @@ func (s *Source) check(ctx context.Context) (*server, error) {
 // variables reads the global variables that matter; absent ones are left out.
 func (s *Source) variables(ctx context.Context, db *sql.DB) (map[string]string, error) {
 	rows, err := db.QueryContext(ctx, `SHOW GLOBAL VARIABLES WHERE Variable_name IN ('version', 'log_bin', 'binlog_format', 'binlog_row_image',
-		'binlog_row_value_options', 'gtid_mode', 'server_uuid', 'server_id', 'lower_case_table_names')`)
+		'binlog_row_value_options', 'gtid_mode', 'server_uuid', 'server_id', 'lower_case_table_names', 'innodb_native_foreign_keys')`)
 	if err != nil {
 		return nil, s.fault("read the variables", err)
 	}

@@ -44,11 +44,20 @@ func (s *Source) Describe(ctx context.Context, ids []source.ID) ([]*source.Table
 }
 
 func (s *Source) describe(ctx context.Context, q queryer, ids []source.ID) ([]*source.Table, error) {
+	sv, err := s.check(ctx)
+	if err != nil {
+		return nil, err
+	}
 	out := make([]*source.Table, len(ids))
 	for i, id := range ids {
 		t, err := s.describeOne(ctx, q, id)
 		if err != nil {
 			return nil, err
+		}
+		if !sv.cascades {
+			if err := s.cascades(ctx, q, t); err != nil {
+				return nil, err
+			}
 		}
 		out[i] = t
 	}
@@ -131,6 +140,44 @@ func (s *Source) describeOne(ctx context.Context, q queryer, id source.ID) (*sou
 		t.Warnings = append(t.Warnings, "engine "+engine.String+" has no consistent read: changes during the copy are applied again from the binlog")
 	}
 	return t, nil
+}
+
+// cascades looks for foreign keys by which the server changes rows of the table
+// without writing them to the binlog: rows would differ silently.
+func (s *Source) cascades(ctx context.Context, q queryer, t *source.Table) error {
+	doing := "describe " + t.ID.String()
+	rows, err := q.QueryContext(ctx, "SELECT CONSTRAINT_NAME, DELETE_RULE, UPDATE_RULE FROM information_schema.REFERENTIAL_CONSTRAINTS WHERE CONSTRAINT_SCHEMA = "+
+		literal(t.ID.Database)+" AND TABLE_NAME = "+literal(t.ID.Name)+" ORDER BY CONSTRAINT_NAME")
+	if err != nil {
+		return s.fault(doing, err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var name, onDelete, onUpdate string
+		if err := rows.Scan(&name, &onDelete, &onUpdate); err != nil {
+			return s.fault(doing, err)
+		}
+		rule := ""
+		switch {
+		case acts(onDelete):
+			rule = "ON DELETE " + onDelete
+		case acts(onUpdate):
+			rule = "ON UPDATE " + onUpdate
+		default:
+			continue
+		}
+		what := "its foreign key " + name + " changes rows by " + rule + ", which this server does not write to the binlog"
+		if s.opt.ignoreCascades {
+			t.Warnings = append(t.Warnings, what+": such rows will differ in the lake")
+		} else if t.Unsupported == "" {
+			t.Unsupported = what + " (foreign-key-cascades: ignore in the source block follows it all the same)"
+		}
+	}
+	return s.fault(doing, rows.Err())
+}
+
+func acts(rule string) bool {
+	return rule == "CASCADE" || rule == "SET NULL" || rule == "SET DEFAULT"
 }
 
 var transactional = map[string]bool{"innodb": true, "rocksdb": true, "tokudb": true, "ndbcluster": true}

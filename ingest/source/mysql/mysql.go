@@ -56,7 +56,10 @@ type server struct {
 	number  int    // 80043, 101108
 	gtid    bool   // transactions have GTIDs
 	fold    bool   // table names ignore case
-	uuid    string // MySQL's server_uuid, MariaDB's "mariadb-<server_uid or host>"
+	// cascades says that changes by foreign keys are in the binlog: MySQL 9
+	// moved them above the storage engine.
+	cascades bool
+	uuid     string // MySQL's server_uuid, MariaDB's "mariadb-<server_uid or host>"
 }
 
 // New makes a source from the options of a `source: type: mysql` block. It is a

@@ -21,6 +21,7 @@ type options struct {
 	heartbeat            time.Duration
 	booleans             bool // TINYINT(1) is BOOLEAN
 	comments             bool
+	ignoreCascades       bool
 	tls                  *tls.Config
 }
 
@@ -43,7 +44,7 @@ type optionSpec struct {
 var optionSpecs = map[string]optionSpec{
 	"hostname": {}, "port": {}, "username": {}, "password": {},
 	"server-id": {}, "server-time-zone": {}, "connect.timeout": {}, "heartbeat.interval": {},
-	"treat-tinyint1-as-boolean.enabled": {}, "include-comments.enabled": {},
+	"treat-tinyint1-as-boolean.enabled": {}, "include-comments.enabled": {}, "foreign-key-cascades": {},
 	"schema-change.enabled": {kind: tuning}, // a change of columns stops the table either way
 
 	"scan.incremental.snapshot.chunk.size":                        {kind: tuning},
@@ -190,6 +191,14 @@ func (o *options) set(opt source.Option) error {
 		o.booleans, err = boolean(opt)
 	case "include-comments.enabled":
 		o.comments, err = boolean(opt)
+	case "foreign-key-cascades":
+		switch strings.ToLower(opt.Value) {
+		case "refuse":
+		case "ignore":
+			o.ignoreCascades = true
+		default:
+			return optionError(opt, "%q is neither refuse nor ignore", opt.Value)
+		}
 	case "schema-change.enabled":
 		_, err = boolean(opt)
 	}
