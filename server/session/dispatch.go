@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/thermocline/thermocline/internal/errs"
@@ -99,7 +100,14 @@ func (s *Session) dispatch(ctx context.Context, stmt syntax.Statement, run *stat
 		}
 		return nil, nil
 	case *syntax.Call:
-		return nil, errs.UserAt(x.Pos(), errs.UnknownProcedure, "PROCEDURE %s does not exist", nameOf(x.Name))
+		name := nameOf(x.Name)
+		if x.Name.Database() == "" {
+			if s.database == "" {
+				return nil, errs.UserAt(x.Pos(), errs.NoDatabase, "No database selected")
+			}
+			name = s.shownDatabase() + "." + name
+		}
+		return nil, errs.UserAt(x.Pos(), errs.UnknownProcedure, "PROCEDURE %s does not exist", name)
 	case *syntax.ExecutePipeline:
 		run.conceal()
 		return s.executePipeline(ctx, x)
@@ -182,10 +190,19 @@ func nameOf(n syntax.ObjectName) string {
 	return strings.Join(parts, ".")
 }
 
+// flushable is what FLUSH may name; nothing of it is kept back here.
+var flushable = []string{"TABLES", "TABLE", "PRIVILEGES", "STATUS", "LOGS", "BINARY LOGS", "ENGINE LOGS", "ERROR LOGS", "GENERAL LOGS", "SLOW LOGS",
+	"RELAY LOGS", "HOSTS", "USER_RESOURCES", "OPTIMIZER_COSTS", "QUERY CACHE"}
+
 // flush runs FLUSH: there is nothing to flush, caches are revalidated.
 func (s *Session) flush(x *syntax.Flush) error {
 	if !s.allowed(metadata.Reload, metadata.Object{}) {
 		return errs.Userf(errs.PrivilegeNeeded, "Access denied; you need (at least one of) the RELOAD privilege(s) for this operation")
+	}
+	for _, w := range x.What {
+		if !slices.Contains(flushable, w) {
+			return errs.Unsupportedf(x.Pos(), "FLUSH %s", w)
+		}
 	}
 	if x.WithReadLock || x.ForExport {
 		s.warn("Warning", errs.New(errs.User, errs.KindNone, "FLUSH TABLES locks nothing here: statements read one snapshot"))
