@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/thermocline/thermocline/catalog"
-	"github.com/thermocline/thermocline/connector"
 	"github.com/thermocline/thermocline/connector/fileio"
 	"github.com/thermocline/thermocline/internal/errs"
 )
@@ -28,7 +27,7 @@ func damaged(t *testing.T, files *fileio.Memory, dir, path string, data []byte) 
 	if err != nil {
 		return nil, err
 	}
-	got, _, err := rows(tb.(connector.Readable), catalog.Ref{}, scanOptions{})
+	got, _, err := rows(tb, catalog.Ref{}, scanOptions{})
 	return got, err
 }
 

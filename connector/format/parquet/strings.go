@@ -18,7 +18,6 @@ type stringDecoder struct {
 	charge  func(int64) error
 	words   *vector.Vec
 	mode    int
-	data    []byte // plain: what is left of the page; delta: the strings' bytes
 	buf     []byte // what views point into: the page's bytes
 	pos     int    // in buf
 	slot    int    // position of buf in the vector's Bufs, -1: not there yet
