@@ -67,6 +67,7 @@ type Committer struct {
 	// and kind.
 	unsettled  map[unsettledKey][]attempt
 	nextExpiry time.Time
+	warned     bool // of a foreign engine
 }
 
 type unsettledKey struct {
@@ -292,6 +293,7 @@ func (c *Committer) apply(ctx context.Context, ch *change) (id int64, already bo
 		base = 0
 		if latest != nil {
 			base = latest.ID
+			c.warnForeign(latest)
 			unknown = c.settle(ctx, unknown, latest) // none of them was created
 		}
 		if err := c.fence(ctx, latest, ch.cm.Epoch); err != nil {
@@ -335,6 +337,18 @@ func (c *Committer) apply(ctx context.Context, ch *change) (id int64, already bo
 			return 0, false, errs.New(errs.Conflict, errs.KindNone, "commit to %s: %w", c.cfg.Paths.Root(), err)
 		}
 	}
+}
+
+// warnForeign tells once that another engine commits beside us: nothing keeps its
+// commits and ours apart where it creates snapshots by renaming.
+func (c *Committer) warnForeign(latest *spec.Snapshot) {
+	if c.warned || c.last.identity == "" || latest.CommitUser == c.cfg.User || latest.Identity() == c.last.identity ||
+		latest.WriterVersion != "" && latest.WriterVersion == c.cfg.WriterVersion {
+		return
+	}
+	c.warned = true
+	slog.Warn("another engine commits to this table at the same time; unless it takes part in the same lock, one may overwrite the other's snapshot",
+		"table", c.cfg.Paths.Root(), "user", latest.CommitUser, "snapshot", latest.ID)
 }
 
 // wait is the pause after attempt try: doubling, with up to 20 % more.

@@ -206,6 +206,10 @@ func (w *Writer) usable() error {
 func (w *Writer) route(b *vector.Batch) ([]*bucket, error) {
 	var touched []*bucket
 	part, key := pickCols(b, w.partCols), pickCols(b, w.keyCols)
+	var only *bucket // where all rows go
+	if len(part) == 0 && w.opts.buckets <= 1 && b.Rows() > 0 {
+		only = w.bucketOf(nil, nil, 0)
+	}
 	for i := range b.Rows() {
 		row := b.Row(i)
 		if kind := b.Kind(row); retract(kind) {
@@ -217,7 +221,10 @@ func (w *Writer) route(b *vector.Batch) ([]*bucket, error) {
 					w.cfg.Paths.Root(), vector.RowKindString(kind))
 			}
 		}
-		k := w.bucketOf(part, key, row)
+		k := only
+		if k == nil {
+			k = w.bucketOf(part, key, row)
+		}
 		if len(k.sel) == 0 {
 			touched = append(touched, k)
 		}
@@ -323,191 +330,6 @@ func (w *Writer) openAll(ctx context.Context, list []*bucket) error {
 		k.base, k.nextSeq, k.runs, k.changed = base, st.next, st.zero+len(st.runs), true
 	}
 	return nil
-}
-
-// add appends the rows selected for a bucket to its buffer, making room first.
-func (w *Writer) add(ctx context.Context, k *bucket, b *vector.Batch) error {
-	rows := int64(len(k.sel))
-	var bytes int64
-	for _, v := range b.Cols {
-		bytes += v.Bytesize()
-	}
-	estimate := bytes*rows/int64(max(b.Len, 1)) + rows*rowOverhead
-	for {
-		err := w.cfg.Budget.Reserve(estimate)
-		if err == nil {
-			break
-		}
-		largest := w.largest()
-		if largest == nil {
-			return err
-		}
-		if err := w.flush(ctx, largest); err != nil {
-			return err
-		}
-	}
-	k.need += estimate
-	w.reserved += estimate
-	k.buf.add(b, k.sel)
-	if actual := k.buf.bytes(); actual > k.need {
-		// The rows are there already: what goes beyond the estimate is taken even
-		// when the budget is full, by flushing.
-		if err := w.cfg.Budget.Reserve(actual - k.need); err != nil {
-			return w.flush(ctx, k)
-		}
-		w.reserved += actual - k.need
-		k.need = actual
-	} else {
-		w.cfg.Budget.Release(k.need - actual)
-		w.reserved -= k.need - actual
-		k.need = actual
-	}
-	for w.reserved > w.opts.buffer {
-		largest := w.largest()
-		if largest == nil {
-			return nil
-		}
-		if err := w.flush(ctx, largest); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// largest returns the bucket with the largest buffer, nil when all are empty.
-func (w *Writer) largest() *bucket {
-	var out *bucket
-	for _, k := range w.list {
-		if k.buf.rows > 0 && (out == nil || k.need > out.need) {
-			out = k
-		}
-	}
-	return out
-}
-
-// flush writes a bucket's buffer to files.
-func (w *Writer) flush(ctx context.Context, k *bucket) error {
-	if k.buf.rows == 0 {
-		return nil
-	}
-	var err error
-	if w.opts.keyed {
-		err = w.flushKeyed(ctx, k)
-	} else {
-		err = w.flushAppend(ctx, k)
-	}
-	if err != nil {
-		return err
-	}
-	k.buf = buffer{types: w.types}
-	w.cfg.Budget.Release(k.need)
-	w.reserved -= k.need
-	k.need = 0
-	return nil
-}
-
-// flushKeyed writes the buffer as files of level 0: sorted, the last row of each
-// key.
-func (w *Writer) flushKeyed(ctx context.Context, k *bucket) error {
-	order := k.buf.sorted(w.layout.keys)
-	out := w.newRolling(k, 0, spec.SourceAppend)
-	for len(order) > 0 {
-		n := min(len(order), fileRows)
-		rows := order[:n]
-		order = order[n:]
-		seq, kinds := vector.New(vector.I64, n), vector.New(vector.I32, n)
-		for _, e := range rows {
-			seq.AppendI64(k.nextSeq + k.buf.ordinal(e))
-			kinds.AppendI32(int32(k.buf.kind(e)))
-		}
-		b := w.layout.batch(n, k.buf.gather(rows), seq, kinds)
-		if err := out.write(ctx, b, seq, kinds, 0); err != nil {
-			k.fresh = append(k.fresh, out.abort()...)
-			return err
-		}
-	}
-	done, err := out.finish()
-	k.fresh = append(k.fresh, done...)
-	if err != nil {
-		return err
-	}
-	k.runs += len(done)
-	k.since += len(done)
-	k.changed = true
-	k.nextSeq += int64(k.buf.rows)
-	return nil
-}
-
-// maxOpen is how many files of append tables are written at once; more
-// partitions than that make smaller files.
-const maxOpen = 16
-
-// openAppend starts a file for a bucket of an append table. What the file buffers
-// is reserved; short of budget, the oldest other file is finished.
-func (w *Writer) openAppend(k *bucket) error {
-	for {
-		open := 0
-		var oldest *bucket
-		for _, o := range w.list {
-			if o.open != nil {
-				if open++; oldest == nil {
-					oldest = o
-				}
-			}
-		}
-		if open < maxOpen {
-			err := w.cfg.Budget.Reserve(appendGroupBytes)
-			if err == nil {
-				k.hold = appendGroupBytes
-			}
-			if err == nil || oldest == nil { // one file must be possible
-				k.open = w.newRolling(k, 0, spec.SourceAppend)
-				return nil
-			}
-		}
-		if err := w.closeAppend(oldest); err != nil {
-			return err
-		}
-	}
-}
-
-// flushAppend adds the buffer to the bucket's open file.
-func (w *Writer) flushAppend(ctx context.Context, k *bucket) error {
-	if k.open == nil {
-		if err := w.openAppend(k); err != nil {
-			return err
-		}
-	}
-	for _, c := range k.buf.chunks {
-		for at := 0; at < c.Len; at += fileRows {
-			n := min(c.Len-at, fileRows)
-			sel := make([]uint16, n)
-			for i := range sel {
-				sel[i] = uint16(at + i)
-			}
-			part := (&vector.Batch{Len: c.Len, Sel: sel, Cols: c.Cols, Seq: -1}).Compact()
-			if err := k.open.write(ctx, part, nil, nil, k.nextSeq); err != nil {
-				return err
-			}
-			k.nextSeq += int64(n)
-		}
-	}
-	return nil
-}
-
-func (w *Writer) closeAppend(k *bucket) error {
-	if k.open == nil {
-		return nil
-	}
-	done, err := k.open.finish()
-	k.fresh = append(k.fresh, done...)
-	k.open = nil
-	w.cfg.Budget.Release(k.hold)
-	k.hold = 0
-	if w.opts.buckets < 0 {
-		k.nextSeq = 0
-	}
-	return err
 }
 
 // PrepareCommit implements connector.TableWrite.
