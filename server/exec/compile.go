@@ -129,6 +129,8 @@ func (c compiler) node(n plan.Node) (pipe, layout, error) {
 		return c.limit(in, n.Count, n.Offset), l, nil
 	case *plan.SetOp:
 		return c.setOp(n)
+	case *plan.Window:
+		return c.window(n)
 	}
 	return pipe{}, nil, errs.Internalf("run query: no operator for %T", n)
 }

@@ -69,7 +69,11 @@ func semanticsEngine(t testing.TB) *engine {
 
 // codes are MySQL's numbers of the kinds that these cases raise.
 var codes = map[errs.Kind]int{
-	errs.Syntax: 1064, errs.UnknownDatabase: 1049, errs.EmptyValues: 3942, errs.GroupingArgument: 3602, errs.ViewColumns: 1353, errs.UnknownTable: 1146, errs.UnknownColumn: 1054, errs.AmbiguousColumn: 1052, errs.DuplicateColumn: 1060,
+	errs.Syntax: 1064, errs.UnknownDatabase: 1049, errs.EmptyValues: 3942,
+	errs.WindowUnknown: 3579, errs.WindowCycle: 3580, errs.WindowPartition: 3581, errs.WindowFramed: 3582, errs.WindowOrdered: 3583,
+	errs.FrameStart: 3584, errs.FrameEnd: 3585, errs.FrameBounds: 3586, errs.RangeKey: 3587, errs.RangeInterval: 3588, errs.RangeNumber: 3589,
+	errs.WindowDuplicate: 3591, errs.WindowPosition: 3592, errs.WindowMisplaced: 3593, errs.NotSupported: 1235,
+	errs.GroupingArgument: 3602, errs.ViewColumns: 1353, errs.UnknownTable: 1146, errs.UnknownColumn: 1054, errs.AmbiguousColumn: 1052, errs.DuplicateColumn: 1060,
 	errs.DuplicateAlias: 1066, errs.UnknownFunction: 1305, errs.WrongArgCount: 1582, errs.WrongArguments: 1210, errs.InvalidGroupBy: 1111,
 	errs.NotInGroupBy: 1055, errs.MixOfGroup: 1140, errs.OperandColumns: 1241, errs.SubqueryRows: 1242, errs.DerivedAlias: 1248,
 	errs.ColumnCount: 1136, errs.SetOpColumns: 1222, errs.WrongGroupField: 1056, errs.OrderNotSelected: 3065, errs.OutOfRange: 1690,

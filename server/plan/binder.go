@@ -69,7 +69,9 @@ type block struct {
 	aggIndex map[string]ColID
 	groupBy  bool
 	rollup   bool
-	flags    []ColID  // with rollup: whether a key is rolled up in a row
+	flags    []ColID // with rollup: whether a key is rolled up in a row
+	named    map[string]*syntax.WindowSpec
+	windows  []*windowCall
 	pre      []*apply // subqueries that the aggregation's input needs
 	post     []*apply // subqueries that what stands above it needs
 }

@@ -582,6 +582,8 @@ func describe(n Node) string {
 		return "LIMIT"
 	case *Values:
 		return "VALUES"
+	case *Window:
+		return "window functions"
 	}
 	return "this construct"
 }

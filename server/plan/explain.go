@@ -107,6 +107,16 @@ func line(n Node) string {
 			s += " all"
 		}
 		return s
+	case *Window:
+		var calls []string
+		for _, c := range n.Calls {
+			if c.Agg != nil {
+				calls = append(calls, c.Agg.String())
+			} else {
+				calls = append(calls, strings.ToLower(c.Name)+"("+texts(c.Args, ", ")+")")
+			}
+		}
+		return "Window (" + strings.Join(calls, ", ") + ") over (partition by (" + texts(n.Partition, ", ") + ") order by (" + sortText(n.Order) + "))"
 	case *CountRows:
 		return fmt.Sprintf("Count of %s from metadata: %d", n.Use.Table.ID(), n.Rows)
 	}

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"strings"
+
 	"github.com/thermocline/thermocline/internal/errs"
 	"github.com/thermocline/thermocline/internal/syntax"
 	"github.com/thermocline/thermocline/internal/vector"
@@ -93,7 +95,10 @@ func (s *scope) call(f *syntax.FuncCall) (expr.Expr, error) {
 		return nil, nil
 	}
 	if f.Over != nil {
-		return nil, errs.Unsupportedf(f.Pos(), "window functions")
+		return s.window(f)
+	}
+	if _, ok := windowFunctions[strings.ToUpper(name)]; ok {
+		return nil, errs.UserAt(f.Pos(), errs.Syntax, "%s needs OVER (…)", strings.ToUpper(name))
 	}
 	if f.Is("GROUPING") {
 		return s.grouping(f)
@@ -228,6 +233,11 @@ func (bl *block) regroup(having []expr.Expr, order []*orderKey) error {
 			return positioned(err, k.pos)
 		}
 		k.Expr = x
+	}
+	for _, w := range bl.windows {
+		if err := w.rewrite(func(e expr.Expr) (expr.Expr, error) { return r.rewrite(e, 1, inFields) }); err != nil {
+			return err
+		}
 	}
 	for _, a := range bl.post {
 		var failed error

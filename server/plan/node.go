@@ -190,6 +190,55 @@ type SetOp struct {
 	Cols []ColID
 }
 
+// Window computes window functions over the rows of its input, which it gives
+// in the order of partitions and keys, with a column for each call.
+type Window struct {
+	In        Node
+	Partition []expr.Expr
+	Order     []SortKey
+	Calls     []WindowCall
+}
+
+// WindowCall is a window function.
+type WindowCall struct {
+	ID ColID
+	// Name is ROW_NUMBER, LAG, …, or "" for an aggregate.
+	Name string
+	Agg  expr.Aggregate
+	// Args are Agg's arguments, or the value, and the default of LAG and LEAD
+	// where there is one, of the same type.
+	Args []expr.Expr
+	// N is the offset of LAG and LEAD, the n of NTILE and NTH_VALUE.
+	N     int64
+	Frame Frame
+}
+
+// Frame is the rows around a row that a window function sees.
+type Frame struct {
+	Rows       bool // else rows are counted by the value of the order key
+	Start, End Bound
+}
+
+// BoundKind says where a frame begins or ends.
+type BoundKind uint8
+
+// The bounds.
+const (
+	Unbounded  BoundKind = iota // the first or last row of the partition
+	CurrentRow                  // the row, with its peers unless Frame.Rows
+	Preceding
+	Following
+)
+
+// Bound is an end of a frame.
+type Bound struct {
+	Kind BoundKind
+	N    int64 // rows
+	// Key and Limit, of the same type, are the order key and the value that the
+	// key of a row in the frame does not pass, when rows are counted by value.
+	Key, Limit expr.Expr
+}
+
 // CountRows gives the number of rows of a table as its metadata tells it, in
 // one row of one column.
 type CountRows struct {
@@ -210,6 +259,7 @@ func (n *Limit) Inputs() []Node     { return []Node{n.In} }
 func (n *Distinct) Inputs() []Node  { return []Node{n.In} }
 func (n *SetOp) Inputs() []Node     { return n.In }
 func (n *CountRows) Inputs() []Node { return nil }
+func (n *Window) Inputs() []Node    { return []Node{n.In} }
 
 func (n *Scan) With([]Node) Node         { return n }
 func (n *Values) With([]Node) Node       { return n }
@@ -223,6 +273,7 @@ func (n *Limit) With(in []Node) Node     { c := *n; c.In = in[0]; return &c }
 func (n *Distinct) With(in []Node) Node  { c := *n; c.In = in[0]; return &c }
 func (n *SetOp) With(in []Node) Node     { c := *n; c.In = in; return &c }
 func (n *CountRows) With([]Node) Node    { return n }
+func (n *Window) With(in []Node) Node    { c := *n; c.In = in[0]; return &c }
 
 func (n *Scan) Output() []ColID {
 	out := make([]ColID, len(n.Cols))
@@ -268,6 +319,13 @@ func (n *Limit) Output() []ColID     { return n.In.Output() }
 func (n *Distinct) Output() []ColID  { return n.In.Output() }
 func (n *SetOp) Output() []ColID     { return n.Cols }
 func (n *CountRows) Output() []ColID { return []ColID{n.ID} }
+func (n *Window) Output() []ColID {
+	out := append([]ColID(nil), n.In.Output()...)
+	for _, c := range n.Calls {
+		out = append(out, c.ID)
+	}
+	return out
+}
 
 func (n *Scan) exprs() []expr.Expr { return n.Conds }
 func (n *Values) exprs() []expr.Expr {
@@ -300,6 +358,34 @@ func (n *Limit) exprs() []expr.Expr     { return nil }
 func (n *Distinct) exprs() []expr.Expr  { return nil }
 func (n *SetOp) exprs() []expr.Expr     { return nil }
 func (n *CountRows) exprs() []expr.Expr { return nil }
+func (n *Window) exprs() []expr.Expr {
+	out := append(append([]expr.Expr(nil), n.Partition...), sortExprs(n.Order)...)
+	for _, c := range n.Calls {
+		out = append(out, c.exprs()...)
+	}
+	return out
+}
+
+func (c *WindowCall) exprs() []expr.Expr {
+	out := append([]expr.Expr(nil), c.Args...)
+	for _, b := range []Bound{c.Frame.Start, c.Frame.End} {
+		if b.Key != nil {
+			out = append(out, b.Key, b.Limit)
+		}
+	}
+	return out
+}
+
+func (c WindowCall) withExprs(es []expr.Expr) WindowCall {
+	k := len(c.Args)
+	c.Args, es = es[:k:k], es[k:]
+	for _, b := range []*Bound{&c.Frame.Start, &c.Frame.End} {
+		if b.Key != nil {
+			b.Key, b.Limit, es = es[0], es[1], es[2:]
+		}
+	}
+	return c
+}
 
 func itemExprs(items []Item) []expr.Expr {
 	out := make([]expr.Expr, len(items))
@@ -380,6 +466,20 @@ func (n *Distinct) withExprs([]expr.Expr) Node {
 }
 func (n *SetOp) withExprs([]expr.Expr) Node     { return n }
 func (n *CountRows) withExprs([]expr.Expr) Node { return n }
+func (n *Window) withExprs(es []expr.Expr) Node {
+	c := *n
+	k := len(n.Partition)
+	c.Partition, es = es[:k:k], es[k:]
+	k = len(n.Order)
+	c.Order, es = withSort(n.Order, es[:k]), es[k:]
+	c.Calls = nil
+	for _, x := range n.Calls {
+		k := len(x.exprs())
+		c.Calls = append(c.Calls, x.withExprs(es[:k]))
+		es = es[k:]
+	}
+	return &c
+}
 
 // colSet is a set of columns.
 type colSet map[ColID]bool

@@ -68,6 +68,17 @@ func (o *optimizer) prune(n Node, need colSet) Node {
 		c.Left = o.narrow(o.prune(n.Left, s), s)
 		c.Right = o.narrow(o.prune(n.Right, s), s)
 		return &c
+	case *Window:
+		c := *n
+		c.Calls = nil
+		for _, x := range n.Calls {
+			if need[x.ID] {
+				c.Calls = append(c.Calls, x)
+			}
+		}
+		s := with(c.exprs())
+		c.In = o.narrow(o.prune(n.In, s), s)
+		return &c
 	case *Sort:
 		s := with(n.exprs())
 		return n.With([]Node{o.narrow(o.prune(n.In, s), s)})

@@ -117,12 +117,13 @@ func ambiguous(c *syntax.ColumnRef, in clause) error {
 // scope binds the expressions of one clause of a block. It implements
 // expr.Scope.
 type scope struct {
-	bl     *block
-	clause clause
-	rel    *relation // the block's, or the operands' of a join
-	inAgg  bool      // inside an aggregate's arguments
-	noAggs bool      // aggregates may not stand here
-	noSubs string    // subqueries that need a join may not stand here: the reason
+	bl       *block
+	clause   clause
+	rel      *relation // the block's, or the operands' of a join
+	inAgg    bool      // inside an aggregate's arguments
+	inWindow bool      // inside a window function
+	noAggs   bool      // aggregates may not stand here
+	noSubs   string    // subqueries that need a join may not stand here: the reason
 }
 
 // Resolve implements expr.Scope.

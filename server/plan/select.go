@@ -42,6 +42,9 @@ func (b *binder) selectBlock(q *syntax.Select, order []*syntax.OrderItem, outer 
 		bl.noteEqualities(Inner, conds, nil, nil)
 		bl.node = &Filter{In: bl.node, Conds: conds}
 	}
+	if err := bl.nameWindows(q.Windows); err != nil {
+		return nil, err
+	}
 	if err := bl.expand(q.Items); err != nil {
 		return nil, err
 	}
@@ -91,6 +94,7 @@ func (b *binder) selectBlock(q *syntax.Select, order []*syntax.OrderItem, outer 
 	if len(having) > 0 {
 		bl.node = &Filter{In: bl.node, Conds: having}
 	}
+	bl.over()
 	return bl.finish(q.Distinct, keys)
 }
 

@@ -1,0 +1,509 @@
+package exec
+
+import (
+	"context"
+	"sort"
+
+	"github.com/thermocline/thermocline/internal/errs"
+	"github.com/thermocline/thermocline/internal/vector"
+	"github.com/thermocline/thermocline/scan/expr"
+	"github.com/thermocline/thermocline/server/plan"
+)
+
+// window compiles window functions: the rows are sorted by partition and order,
+// then each function runs over the partitions.
+func (c compiler) window(n *plan.Window) (pipe, layout, error) {
+	p, l, err := c.node(n.In)
+	if err != nil {
+		return pipe{}, nil, err
+	}
+	s := &sorting{x: c.x, keep: -1}
+	w := &windowing{x: c.x, columns: len(l)}
+	add := func(e expr.Expr) (int, error) {
+		b, err := c.bind(e, l)
+		if err != nil {
+			return 0, err
+		}
+		w.exprs = append(w.exprs, b)
+		return len(w.exprs) - 1, nil
+	}
+	key := func(e expr.Expr, desc bool, nulls plan.NullsOrder) error {
+		i, err := add(e)
+		if err != nil {
+			return err
+		}
+		s.keys = append(s.keys, w.exprs[i])
+		s.desc = append(s.desc, desc)
+		s.flip = append(s.flip, nulls == plan.NullsFirst && desc || nulls == plan.NullsLast && !desc)
+		w.eq = append(w.eq, equalOf(w.exprs[i].Type()))
+		return nil
+	}
+	for _, e := range n.Partition {
+		if err := key(e, false, plan.NullsDefault); err != nil {
+			return pipe{}, nil, err
+		}
+	}
+	w.partition = len(n.Partition)
+	for _, k := range n.Order {
+		if err := key(k.Expr, k.Desc, k.Nulls); err != nil {
+			return pipe{}, nil, err
+		}
+	}
+	for _, call := range n.Calls {
+		f := &windowFunc{call: call, typ: c.x.typeOf(call.ID), desc: len(n.Order) == 1 && n.Order[0].Desc}
+		for _, e := range call.Args {
+			i, err := add(e)
+			if err != nil {
+				return pipe{}, nil, err
+			}
+			f.args = append(f.args, i)
+		}
+		for i, b := range []plan.Bound{call.Frame.Start, call.Frame.End} {
+			if b.Key == nil {
+				continue
+			}
+			if f.key[i], err = add(b.Key); err != nil {
+				return pipe{}, nil, err
+			}
+			if f.limit[i], err = add(b.Limit); err != nil {
+				return pipe{}, nil, err
+			}
+			f.cmp[i] = expr.Comparer(b.Key.Type())
+		}
+		w.funcs = append(w.funcs, f)
+	}
+	return pipe{start: func(ctx context.Context) ([]phase, error) {
+		phases, err := p.start(ctx)
+		if err != nil {
+			return nil, err
+		}
+		all := s.empty()
+		if err := each(ctx, c.x, phases, s.collect, func(r *run) error { return all.merge(r) }); err != nil {
+			return nil, err
+		}
+		order := all.order()
+		all.keys, all.ends = nil, nil
+		results, err := w.compute(ctx, &all.rows, order)
+		if err != nil {
+			return nil, err
+		}
+		return []phase{{ranges: 1, rows: int64(len(order)), open: func(context.Context, int) (operator, error) {
+			return &windowed{sorted: sorted{x: c.x, rows: &all.rows, order: order}, results: results}, nil
+		}}}, nil
+	}}, layout(n.Output()), nil
+}
+
+// windowing is a window with its functions.
+type windowing struct {
+	x         *query
+	columns   int
+	exprs     []expr.Expr // keys, then what the functions need
+	eq        []equalFunc // of the keys
+	partition int         // keys that make partitions
+	funcs     []*windowFunc
+}
+
+// windowFunc is one function; args, key and limit are positions in exprs.
+type windowFunc struct {
+	call       plan.WindowCall
+	typ        expr.Type
+	args       []int
+	key, limit [2]int
+	cmp        [2]func(a *vector.Vec, i int, b *vector.Vec, j int) int
+	desc       bool
+}
+
+// windowChunk is the number of rows that are evaluated at once. It is a power of
+// two and fits a selection.
+const windowChunk = 4096
+
+// windowRows are the sorted rows' values of the window's expressions: whole
+// columns, and for what aggregates read also in chunks.
+type windowRows struct {
+	n      int
+	vals   []*vector.Vec
+	chunks [][]*vector.Vec // [expression][chunk]
+	first  []int           // of a row's partition
+	last   []int           // one past the partition's last row
+	peer   []int           // first row with the same keys
+	peers  []int           // one past the last of them
+}
+
+// compute runs all functions and returns a column for each.
+func (w *windowing) compute(ctx context.Context, rows *rowStore, order []int32) ([]*vector.Vec, error) {
+	r := &windowRows{n: len(order), chunks: make([][]*vector.Vec, len(w.exprs))}
+	acct := w.x.account()
+	var store rowStore
+	for at := 0; at < len(order); at += windowChunk {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		idx := order[at:min(at+windowChunk, len(order))]
+		b := &vector.Batch{Len: len(idx), Seq: -1}
+		for _, c := range rows.cols {
+			b.Cols = append(b.Cols, take(c, idx))
+		}
+		vecs := make([]*vector.Vec, len(w.exprs))
+		for i, e := range w.exprs {
+			v, err := e.Eval(w.x.env.Expr, b)
+			if err != nil {
+				return nil, err
+			}
+			vecs[i] = v
+			r.chunks[i] = append(r.chunks[i], v)
+		}
+		store.add(vecs, nil, b.Len)
+		// The chunks are another copy of the values, or less.
+		if err := acct.hold(2*store.bytes() + rows.bytes() + int64(len(order))*40); err != nil {
+			return nil, errs.New(errs.ClassOf(err), errs.KindOf(err), "window: %w", err)
+		}
+	}
+	r.vals = store.cols
+	w.cut(r)
+	out := make([]*vector.Vec, len(w.funcs))
+	for i, f := range w.funcs {
+		v, err := w.run(ctx, f, r)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = v
+	}
+	return out, nil
+}
+
+// cut finds the partitions and the peers.
+func (w *windowing) cut(r *windowRows) {
+	r.first, r.last = make([]int, r.n), make([]int, r.n)
+	r.peer, r.peers = make([]int, r.n), make([]int, r.n)
+	same := func(i, from, to int) bool {
+		for k := from; k < to; k++ {
+			if !w.eq[k](r.vals[k], i-1, r.vals[k], i) {
+				return false
+			}
+		}
+		return true
+	}
+	part, peer := 0, 0
+	for i := range r.n {
+		if i > 0 && !same(i, 0, w.partition) {
+			part, peer = i, i
+		} else if i > 0 && !same(i, w.partition, len(w.eq)) {
+			peer = i
+		}
+		r.first[i], r.peer[i] = part, peer
+	}
+	for i := r.n - 1; i >= 0; i-- {
+		if i == r.n-1 || r.first[i+1] != r.first[i] {
+			r.last[i] = i + 1
+		} else {
+			r.last[i] = r.last[i+1]
+		}
+		if i == r.n-1 || r.peer[i+1] != r.peer[i] {
+			r.peers[i] = i + 1
+		} else {
+			r.peers[i] = r.peers[i+1]
+		}
+	}
+}
+
+// run computes one function.
+func (w *windowing) run(ctx context.Context, f *windowFunc, r *windowRows) (*vector.Vec, error) {
+	if f.call.Agg != nil {
+		return w.aggregate(ctx, f, r)
+	}
+	switch f.call.Name {
+	case "PERCENT_RANK", "CUME_DIST":
+		out := vector.New(vector.F64, r.n)
+		for i := range r.n {
+			rows := r.last[i] - r.first[i]
+			switch {
+			case f.call.Name == "CUME_DIST":
+				out.AppendF64(float64(r.peers[i]-r.first[i]) / float64(rows))
+			case rows == 1:
+				out.AppendF64(0)
+			default:
+				out.AppendF64(float64(r.peer[i]-r.first[i]) / float64(rows-1))
+			}
+		}
+		return out, nil
+	case "ROW_NUMBER", "RANK", "DENSE_RANK", "NTILE":
+		out := vector.New(vector.I64, r.n)
+		dense := int64(0)
+		for i := range r.n {
+			if i == r.first[i] {
+				dense = 0
+			}
+			if i == r.peer[i] {
+				dense++
+			}
+			at := int64(i - r.first[i])
+			switch f.call.Name {
+			case "ROW_NUMBER":
+				out.AppendI64(at + 1)
+			case "RANK":
+				out.AppendI64(int64(r.peer[i]-r.first[i]) + 1)
+			case "DENSE_RANK":
+				out.AppendI64(dense)
+			default:
+				out.AppendI64(tile(at, int64(r.last[i]-r.first[i]), f.call.N))
+			}
+		}
+		return out, nil
+	}
+	return w.value(f, r)
+}
+
+// tile is the bucket of row at of rows rows in n buckets, the first ones being
+// one larger where they do not divide evenly.
+func tile(at, rows, n int64) int64 {
+	small, large := rows/n, rows%n
+	if edge := large * (small + 1); at >= edge {
+		return large + (at-edge)/max(small, 1) + 1
+	}
+	return at/(small+1) + 1
+}
+
+// value computes the functions that give the value of another row.
+func (w *windowing) value(f *windowFunc, r *windowRows) (*vector.Vec, error) {
+	idx := make([]int32, r.n)
+	for i := range r.n {
+		at := -1
+		switch f.call.Name {
+		case "LAG":
+			at = i - int(min(f.call.N, int64(r.n)))
+		case "LEAD":
+			at = i + int(min(f.call.N, int64(r.n)))
+		default:
+			start, end := w.frame(f, r, i)
+			switch {
+			case start >= end:
+			case f.call.Name == "FIRST_VALUE":
+				at = start
+			case f.call.Name == "LAST_VALUE":
+				at = end - 1
+			case f.call.N <= int64(end-start): // NTH_VALUE
+				at = start + int(f.call.N) - 1
+			}
+		}
+		if at < r.first[i] || at >= r.last[i] {
+			at = -1
+		}
+		idx[i] = int32(at)
+	}
+	if r.n == 0 {
+		return vector.New(f.typ.Physical(), 0), nil
+	}
+	out := take(r.vals[f.args[0]], idx)
+	if len(f.args) < 2 {
+		return out, nil
+	}
+	// LAG and LEAD with a default for rows outside of the partition.
+	def := r.vals[f.args[1]]
+	merged := vector.NewLike(out, r.n)
+	for i, at := range idx {
+		if at < 0 {
+			merged.AppendFrom(def, i)
+		} else {
+			merged.AppendFrom(out, i)
+		}
+	}
+	return merged, nil
+}
+
+// frame returns the rows [start, end) of row i's frame.
+func (w *windowing) frame(f *windowFunc, r *windowRows, i int) (start, end int) {
+	fr := &f.call.Frame
+	first, last := r.first[i], r.last[i]
+	start, end = first, last
+	switch b := fr.Start; {
+	case b.Kind == plan.Unbounded:
+	case b.Kind == plan.CurrentRow && fr.Rows:
+		start = i
+	case b.Kind == plan.CurrentRow:
+		start = r.peer[i]
+	case !fr.Rows:
+		start = w.reach(f, r, i, 0)
+	case b.Kind == plan.Preceding:
+		start = max(first, i-int(min(b.N, int64(r.n))))
+	default:
+		start = min(last, i+int(min(b.N, int64(r.n))))
+	}
+	switch b := fr.End; {
+	case b.Kind == plan.Unbounded:
+	case b.Kind == plan.CurrentRow && fr.Rows:
+		end = i + 1
+	case b.Kind == plan.CurrentRow:
+		end = r.peers[i]
+	case !fr.Rows:
+		end = w.reach(f, r, i, 1)
+	case b.Kind == plan.Preceding:
+		end = max(first, i+1-int(min(b.N, int64(r.n))))
+	default:
+		end = min(last, i+1+int(min(b.N, int64(r.n))))
+	}
+	return start, end
+}
+
+// reach finds where a frame counted by value begins (side 0) or ends (side 1).
+// A row whose key is NULL sees its peers; no other row sees NULL keys.
+func (w *windowing) reach(f *windowFunc, r *windowRows, i, side int) int {
+	key, limit := r.vals[f.key[side]], r.vals[f.limit[side]]
+	if key.IsNull(i) || limit.IsNull(i) {
+		if side == 0 {
+			return r.peer[i]
+		}
+		return r.peers[i]
+	}
+	low, high := r.first[i], r.last[i]
+	// NULLs come first ascending, last descending.
+	for low < high && key.IsNull(low) {
+		low = r.peers[low]
+	}
+	for low < high && key.IsNull(high-1) {
+		high = r.peer[high-1]
+	}
+	return low + sort.Search(high-low, func(k int) bool {
+		c := f.cmp[side](key, low+k, limit, i)
+		if f.desc {
+			c = -c
+		}
+		if side == 0 {
+			return c >= 0
+		}
+		return c > 0
+	})
+}
+
+// aggregate computes an aggregate over every row's frame.
+func (w *windowing) aggregate(ctx context.Context, f *windowFunc, r *windowRows) (*vector.Vec, error) {
+	acct := w.x.account()
+	defer acct.free()
+	var out *vector.Vec
+	emit := func(v *vector.Vec) {
+		if out == nil {
+			out = vector.NewLike(v.Values(), r.n)
+		}
+		appendVec(out, v, nil, v.Len)
+	}
+	for first := 0; first < r.n; first = r.last[first] {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		last := r.last[first]
+		var err error
+		if f.call.Frame.Start.Kind == plan.Unbounded {
+			err = w.growing(f, r, first, last, emit)
+		} else {
+			err = w.sliding(ctx, f, r, first, last, emit)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if out != nil {
+			if err := acct.hold(fixedBytes(out)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if out == nil {
+		out = vector.New(f.typ.Physical(), 0)
+	}
+	return out, nil
+}
+
+// feed adds rows [from, to) to a group of a state.
+func (w *windowing) feed(f *windowFunc, r *windowRows, st expr.State, group uint32, from, to int) error {
+	args := make([]*vector.Vec, len(f.args))
+	var sel []uint16
+	var groups []uint32
+	for from < to {
+		c := from / windowChunk
+		end := min(to, (c+1)*windowChunk)
+		sel, groups = sel[:0], groups[:0]
+		for i := from; i < end; i++ {
+			sel = append(sel, uint16(i%windowChunk))
+			groups = append(groups, group)
+		}
+		for i, a := range f.args {
+			args[i] = r.chunks[a][c]
+		}
+		if err := st.Update(groups, args, sel, len(sel)); err != nil {
+			return err
+		}
+		from = end
+	}
+	return nil
+}
+
+// growing computes a partition whose frames all begin with it: rows are added
+// once, as the frames' ends move on.
+func (w *windowing) growing(f *windowFunc, r *windowRows, first, last int, emit func(*vector.Vec)) error {
+	st := f.call.Agg.NewState(w.x.env.Expr)
+	st.Grow(1)
+	at := first
+	var v *vector.Vec
+	for i := first; i < last; i++ {
+		_, end := w.frame(f, r, i)
+		if end > at {
+			if err := w.feed(f, r, st, 0, at, end); err != nil {
+				return err
+			}
+			at, v = end, nil
+		}
+		if v == nil {
+			var err error
+			if v, err = st.Result(0, 1); err != nil {
+				return err
+			}
+		}
+		emit(v)
+	}
+	return nil
+}
+
+// sliding computes a partition whose frames begin anywhere: each frame is a
+// group of its own.
+func (w *windowing) sliding(ctx context.Context, f *windowFunc, r *windowRows, first, last int, emit func(*vector.Vec)) error {
+	for from := first; from < last; from += windowChunk {
+		to := min(from+windowChunk, last)
+		st := f.call.Agg.NewState(w.x.env.Expr)
+		st.Grow(to - from)
+		for i := from; i < to; i++ {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			start, end := w.frame(f, r, i)
+			if err := w.feed(f, r, st, uint32(i-from), start, end); err != nil {
+				return err
+			}
+		}
+		v, err := st.Result(0, to-from)
+		if err != nil {
+			return err
+		}
+		emit(v)
+	}
+	return nil
+}
+
+// windowed gives the sorted rows with the functions' results.
+type windowed struct {
+	sorted
+	results []*vector.Vec
+	at      int
+	idx     []int32
+}
+
+// Next implements operator.
+func (w *windowed) Next(ctx context.Context) (*vector.Batch, error) {
+	b, err := w.sorted.Next(ctx)
+	if b == nil || err != nil {
+		return nil, err
+	}
+	w.idx = sequence(w.idx, w.at, w.at+b.Len)
+	for _, v := range w.results {
+		b.Cols = append(b.Cols, take(v, w.idx))
+	}
+	w.at += b.Len
+	return b, nil
+}
