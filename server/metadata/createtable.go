@@ -71,8 +71,7 @@ func CreateTable(t catalog.Table, flink bool) (string, error) {
 	if len(s.PrimaryKeys) > 0 {
 		lines = append(lines, "  PRIMARY KEY ("+backquoteAll(s.PrimaryKeys)+")")
 	}
-	st, _ := StatusOf(nil, t, false) //nolint:staticcheck // without counting it needs no context
-	engine := st.Engine
+	engine := describe(t).Engine
 	if engine == "" {
 		engine = "MEMORY"
 	}

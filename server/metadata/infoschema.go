@@ -124,16 +124,15 @@ func TableCollation(s *catalog.Schema) string {
 	return CreateCollation
 }
 
-// StatusOf describes a table. counted says whether the number of rows is wanted,
-// which may need I/O.
-func StatusOf(ctx context.Context, t catalog.Table, counted bool) (TableStatus, error) {
+// describe tells of a table what needs no I/O.
+func describe(t catalog.Table) TableStatus {
 	if _, ok := t.(*Table); ok {
 		st := TableStatus{Type: "SYSTEM VIEW", Created: nil}
 		if t.ID().Database != InformationSchema {
 			st.Type, st.Engine, st.RowFormat = "BASE TABLE", "PERFORMANCE_SCHEMA", "Dynamic"
 			st.Collation = CreateCollation
 		}
-		return st, nil
+		return st
 	}
 	s := t.Schema()
 	st := TableStatus{Type: "BASE TABLE", Engine: engineOf(t), RowFormat: "Dynamic", Collation: TableCollation(s), Comment: s.Comment}
@@ -143,7 +142,14 @@ func StatusOf(ctx context.Context, t catalog.Table, counted bool) (TableStatus, 
 	if len(s.PartitionKeys) > 0 {
 		st.Options = "partitioned"
 	}
-	if counted {
+	return st
+}
+
+// StatusOf describes a table. counted says whether the number of rows is wanted,
+// which may need I/O.
+func StatusOf(ctx context.Context, t catalog.Table, counted bool) (TableStatus, error) {
+	st := describe(t)
+	if _, virtual := t.(*Table); counted && !virtual {
 		if r, ok := t.(connector.Readable); ok {
 			snap, err := r.Snapshot(ctx, catalog.Ref{})
 			if err != nil {

@@ -16,7 +16,9 @@ func charsetRows(_ context.Context, _ Source, _ wanted, add func(Row) error) err
 	return nil
 }
 
-func collationRows(_ context.Context, _ Source, _ wanted, add func(Row) error) error {
+// collations lists the collations as rows of COLLATIONS.
+func collations() []Row {
+	out := make([]Row, 0, len(Collations()))
 	for _, c := range Collations() {
 		def, pad := "", "NO PAD"
 		if c.Default {
@@ -25,11 +27,21 @@ func collationRows(_ context.Context, _ Source, _ wanted, add func(Row) error) e
 		if c.PadSpace {
 			pad = "PAD SPACE"
 		}
-		if err := add(Row{c.Name, c.Charset, c.ID, def, "Yes", int64(c.SortLen), pad}); err != nil {
-			return err
-		}
+		out = append(out, Row{c.Name, c.Charset, c.ID, def, "Yes", int64(c.SortLen), pad})
 	}
-	return nil
+	return out
+}
+
+// fixed produces rows that are always the same.
+func fixed(rows []Row) producer {
+	return func(_ context.Context, _ Source, _ wanted, add func(Row) error) error {
+		for _, r := range rows {
+			if err := add(r); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 }
 
 func applicabilityRows(_ context.Context, _ Source, _ wanted, add func(Row) error) error {
@@ -41,18 +53,16 @@ func applicabilityRows(_ context.Context, _ Source, _ wanted, add func(Row) erro
 	return nil
 }
 
-func engineRows(_ context.Context, _ Source, _ wanted, add func(Row) error) error {
-	for _, r := range []Row{
-		{"Paimon", "DEFAULT", "Apache Paimon tables of the lake", "NO", "NO", "NO"},
-		{"MEMORY", "YES", "Tables in memory", "NO", "NO", "NO"},
-		{"PERFORMANCE_SCHEMA", "YES", "State of the server", "NO", "NO", "NO"},
-		{"InnoDB", "NO", "Accepted in CREATE TABLE and ignored", nil, nil, nil},
-	} {
-		if err := add(r); err != nil {
-			return err
-		}
-	}
-	return nil
+func collationRows(ctx context.Context, src Source, want wanted, add func(Row) error) error {
+	return fixed(collations())(ctx, src, want, add)
+}
+
+// engines are the storage engines.
+var engines = []Row{
+	{"Paimon", "DEFAULT", "Apache Paimon tables of the lake", "NO", "NO", "NO"},
+	{"MEMORY", "YES", "Tables in memory", "NO", "NO", "NO"},
+	{"PERFORMANCE_SCHEMA", "YES", "State of the server", "NO", "NO", "NO"},
+	{"InnoDB", "NO", "Accepted in CREATE TABLE and ignored", nil, nil, nil},
 }
 
 func pluginRows(_ context.Context, _ Source, _ wanted, add func(Row) error) error {

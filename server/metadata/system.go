@@ -152,7 +152,7 @@ func init() {
 		"information_schema.CHARACTER_SETS":                        charsetRows,
 		"information_schema.COLLATIONS":                            collationRows,
 		"information_schema.COLLATION_CHARACTER_SET_APPLICABILITY": applicabilityRows,
-		"information_schema.ENGINES":                               engineRows,
+		"information_schema.ENGINES":                               fixed(engines),
 		"information_schema.PLUGINS":                               pluginRows,
 		"information_schema.KEYWORDS":                              keywordRows,
 		"information_schema.PROCESSLIST":                           processlistRows,

@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"time"
 
@@ -25,7 +24,6 @@ type statement struct {
 	params []expr.Value
 	expr   *expr.Context
 	system *metadata.System
-	quiet  bool // runs inside another statement
 }
 
 // context returns what the statement's expressions depend on, made once.
@@ -310,11 +308,6 @@ func (f *fixed) Next(ctx context.Context) (*vector.Batch, error) {
 func (f *fixed) Close() error {
 	f.batches = nil
 	return nil
-}
-
-// isContext reports whether an error only says that a context ended.
-func isContext(err error) bool {
-	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // identifier completes a table's name: catalog, database, object.
