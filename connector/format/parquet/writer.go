@@ -62,7 +62,7 @@ func (Format) NewWriter(ctx context.Context, sink fileio.Writer, opts format.Wri
 	if w.opts.RowGroupBytes <= 0 {
 		w.opts.RowGroupBytes = writeRowGroupBytes
 	}
-	w.pw, err = pqfile.NewParquetWriterWithError(sink, root, pqfile.WithWriterProps(parquet.NewWriterProperties(
+	props := []parquet.WriterProperty{
 		parquet.WithVersion(parquet.V2_LATEST),
 		parquet.WithDataPageVersion(parquet.DataPageV1),
 		parquet.WithDataPageSize(writePageBytes),
@@ -71,7 +71,11 @@ func (Format) NewWriter(ctx context.Context, sink fileio.Writer, opts format.Wri
 		parquet.WithPageIndexEnabled(true),
 		parquet.WithRootName(rootName),
 		parquet.WithCreatedBy("thermocline (arrow-go)"),
-	)))
+	}
+	for _, c := range opts.Columns { // no dictionary of unique values, as parquet-mr
+		props = append(props, parquet.WithDictionaryCostFallbackFor(c.Name, true))
+	}
+	w.pw, err = pqfile.NewParquetWriterWithError(sink, root, pqfile.WithWriterProps(parquet.NewWriterProperties(props...)))
 	if err != nil {
 		return nil, fmt.Errorf("write %s: %w", opts.Path, err)
 	}
