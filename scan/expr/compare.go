@@ -296,6 +296,7 @@ func comparableTemporal(ctx *Context, a, b Expr) (Expr, Expr, Type, error) {
 				return both(t)
 			}
 		}
+		ctx.warn("Warning", errs.TruncatedValue, "Incorrect %s value: '%s' for column %s at row 1", lower(ta.sqlName()), shown(AppendText(nil, l.Val.Type, l.Val.Vec, 0, nil)), a)
 	}
 	na, nb := numeric(a), numeric(b)
 	switch {
@@ -515,6 +516,11 @@ func b2i(x bool) int {
 // pairwise, MySQL compares all in one.
 func between(ctx *Context, args []Expr) (Expr, error) {
 	x, low, high := args[0], args[1], args[2]
+	for _, a := range args {
+		if a.Type().Class == JSON {
+			return nil, errs.Unsupportedf(-1, "JSON in BETWEEN")
+		}
+	}
 	if dated := func(e Expr) bool { c := e.Type().Class; return c == DateTime || c == Date || c == Timestamp }; x.Type().Class == Time && (dated(low) || dated(high)) {
 		return nil, errs.Unsupportedf(-1, "BETWEEN of a TIME and dates")
 	}

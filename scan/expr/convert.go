@@ -606,6 +606,7 @@ func truth(ev *evaluation) (*vector.Vec, error) {
 	case t.Class == Decimal:
 		ev.rows(func(i int) { set(i, decAt(t, a, i).unscaled.Sign() != 0) })
 	case t.Class == JSON:
+		ev.ctx.warn("Warning", errs.JSONBoolean, "Evaluating a JSON value in SQL boolean context does an implicit comparison against JSON integer 0; if this is not what you want, consider converting JSON to a SQL numeric type with JSON_VALUE RETURNING")
 		ev.rows(func(i int) { set(i, strings.TrimSpace(string(a.Bytes(i))) != "0") })
 	default:
 		f := reals(ev.ctx, t, a)

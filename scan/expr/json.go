@@ -611,7 +611,7 @@ func jsonScalar(ctx *Context, t Type, v *vector.Vec, i int) (*jsonValue, error) 
 		}
 		return x, nil
 	case Bytes:
-		return &jsonValue{kind: jOpaque, s: typedBase64("type253", v.Bytes(i))}, nil
+		return &jsonValue{kind: jOpaque, s: typedBase64("type15", v.Bytes(i))}, nil
 	case Bit:
 		return &jsonValue{kind: jOpaque, s: typedBase64("type16", AppendText(nil, t, v, i, nil))}, nil
 	}
@@ -654,7 +654,7 @@ func toJSON(ev *evaluation) (*vector.Vec, error) {
 	return out, ev.each(func(i int) error {
 		var x *jsonValue
 		var err error
-		if isString(from) {
+		if isString(from) && from.Class != Bytes {
 			x, err = jsonDoc(ev.ctx, "cast_as_json", 1, from, ev.args[0], i)
 		} else {
 			x, err = jsonScalar(ev.ctx, from, ev.args[0], i)
@@ -730,6 +730,9 @@ func jsonDec(b []byte) (dec, bool) {
 func jsonTemporal(ctx *Context, b []byte) (parsed, bool) {
 	v, err := parseJSON(b)
 	if err != nil || v.kind != jString {
+		return noDate, false
+	}
+	if bytes.IndexByte([]byte(v.s), ':') < 0 && !looksDate([]byte(v.s)) {
 		return noDate, false
 	}
 	p := parseDateTime([]byte(v.s), false)

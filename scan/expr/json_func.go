@@ -244,7 +244,7 @@ func init() {
 				if r.null(1) {
 					return nil, nil
 				}
-				p, err := r.path(1, true)
+				p, err := r.path(1, r.ev.c.name != "JSON_LENGTH")
 				if err != nil {
 					return nil, err
 				}
@@ -252,7 +252,9 @@ func init() {
 				if len(all) == 0 {
 					return nil, nil
 				}
-				d = all[0]
+				if d = all[0]; p.wild() {
+					d = &jsonValue{kind: jArray, arr: all}
+				}
 			}
 			return f(d), nil
 		}
@@ -507,6 +509,7 @@ func init() {
 	merge("JSON_MERGE_PRESERVE", "Documents merged: arrays and scalars one after another, members of one name merged.", mergePreserve)
 	merge("JSON_MERGE_PATCH", "Documents merged by RFC 7396: later members replace, null removes.", mergePatch)
 	jsonFn(jsonFunc{"JSON_SEARCH", 3, -1, "JSON_SEARCH(doc, 'one' | 'all', pattern[, escape[, path, …]])", "The paths of strings that are LIKE a pattern.", retJSONType, jsonSearch})
+	alias("JSON_MERGE", "JSON_MERGE_PRESERVE")
 	aggregates["JSON_ARRAYAGG"] = newJSONAggregate
 	aggregates["JSON_OBJECTAGG"] = newJSONAggregate
 }
@@ -780,6 +783,11 @@ func jsonSearch(r *jsonRow) (any, error) {
 		p, err := r.path(k, false)
 		if err != nil {
 			return nil, err
+		}
+		for _, l := range p {
+			if l.fromLast || l.toLast {
+				return nil, errs.Unsupportedf(-1, "paths with last in JSON_SEARCH")
+			}
 		}
 		if !p.seek(d, "$", func(x found) bool { return walk(x.val, x.path) }) {
 			break

@@ -19,6 +19,9 @@ func Call(ctx *Context, name string, args ...Expr) (Expr, error) {
 		name = to
 	}
 	f, ok := functions[name]
+	if !ok && (unimplemented[name] || strings.HasPrefix(name, "ST_") || strings.HasPrefix(name, "MBR")) {
+		return nil, errs.Unsupportedf(-1, "the function %s", name)
+	}
 	if !ok {
 		return nil, errs.Userf(errs.UnknownFunction, "FUNCTION %s does not exist", name)
 	}
@@ -61,6 +64,20 @@ type function struct {
 var functions = map[string]*function{}
 
 func upper(s string) string { return strings.ToUpper(s) }
+
+// unimplemented are functions that MySQL has and this package has not.
+var unimplemented = func() map[string]bool {
+	m := map[string]bool{}
+	for _, n := range strings.Fields(`AES_DECRYPT AES_ENCRYPT ASYMMETRIC_DECRYPT ASYMMETRIC_ENCRYPT BENCHMARK CAN_ACCESS_COLUMN DEFAULT
+		EXTRACTVALUE FORMAT_PICO_TIME GEOMCOLLECTION GEOMETRYCOLLECTION GET_LOCK GTID_SUBSET GTID_SUBTRACT IS_FREE_LOCK IS_IPV4 IS_IPV4_COMPAT
+		IS_IPV4_MAPPED IS_IPV6 IS_USED_LOCK JSON_SCHEMA_VALID JSON_SCHEMA_VALIDATION_REPORT JSON_STORAGE_FREE JSON_STORAGE_SIZE JSON_TABLE
+		LINESTRING LOAD_FILE MASTER_POS_WAIT MATCH MULTILINESTRING MULTIPOINT MULTIPOLYGON NAME_CONST POINT POLYGON PS_CURRENT_THREAD_ID
+		PS_THREAD_ID RANDOM_BYTES RELEASE_ALL_LOCKS RELEASE_LOCK ROLES_GRAPHML SOURCE_POS_WAIT STATEMENT_DIGEST STATEMENT_DIGEST_TEXT
+		UPDATEXML UUID_SHORT VALIDATE_PASSWORD_STRENGTH VALUES WAIT_FOR_EXECUTED_GTID_SET VECTOR_DIM STRING_TO_VECTOR VECTOR_TO_STRING`) {
+		m[n] = true
+	}
+	return m
+}()
 
 func register(f *function) {
 	if functions[f.name] != nil {
