@@ -54,6 +54,7 @@ func FuzzSnapshot(f *testing.F) {
 
 func FuzzSchema(f *testing.F) {
 	seed(f, "*/schema/schema-*")
+	f.Add([]byte(`{"version":1,"id":0,"fields":[{"id":0,"name":""}]}`))
 	f.Add([]byte(`{"version":1,"id":0,"fields":[{"name":"a","type":{"type":"ROW","fields":[{"name":"b","type":"INT"}]}}]}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		s, err := spec.ParseSchema(b)
