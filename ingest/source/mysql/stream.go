@@ -8,6 +8,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
@@ -107,20 +108,34 @@ func (p position) clone() position {
 	return p
 }
 
-// connections are the library's connections, so that they can be closed from
-// here: its own Close would first dial the server again to kill the old one.
+// connections are the library's connections, so that they can be ended from
+// here: its own Close would first dial the server again to kill the old one, and
+// wait for reads.
 type connections struct {
 	mu     sync.Mutex
-	open   []net.Conn
-	closed bool
+	open   []*connection
+	ended  bool
 	dialer net.Dialer
+}
+
+// connection reads nothing more once it is ended, whatever deadline is set.
+type connection struct {
+	net.Conn
+	ended atomic.Bool
+}
+
+func (c *connection) SetReadDeadline(t time.Time) error {
+	if c.ended.Load() {
+		t = time.Unix(1, 0)
+	}
+	return c.Conn.SetReadDeadline(t)
 }
 
 func (c *connections) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	c.mu.Lock()
-	closed := c.closed
+	ended := c.ended
 	c.mu.Unlock()
-	if closed {
+	if ended {
 		return nil, net.ErrClosed
 	}
 	conn, err := c.dialer.DialContext(ctx, network, addr)
@@ -129,20 +144,25 @@ func (c *connections) dial(ctx context.Context, network, addr string) (net.Conn,
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed {
-		conn.Close()
-		return nil, net.ErrClosed
+	if c.ended {
+		return nil, errors.Join(net.ErrClosed, conn.Close())
 	}
-	c.open = append(c.open, conn)
-	return conn, nil
+	x := &connection{Conn: conn}
+	c.open = append(c.open, x)
+	return x, nil
 }
 
-func (c *connections) close() {
+// end makes reads fail from now on, and dialing too. The library closes the
+// connections.
+func (c *connections) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.closed = true
-	for _, conn := range c.open {
-		conn.Close()
+	c.ended = true
+	for _, x := range c.open {
+		x.ended.Store(true)
+		if err := x.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, net.ErrClosed) {
+			x.Close()
+		}
 	}
 	c.open = nil
 }
@@ -173,7 +193,7 @@ func (st *stream) start(ctx context.Context, p position) error {
 		cfg.Flavor = gomysql.MariaDBFlavor
 	}
 	st.syncer = replication.NewBinlogSyncer(cfg)
-	stop := context.AfterFunc(ctx, st.conns.close)
+	stop := context.AfterFunc(ctx, st.conns.end)
 	defer stop()
 	var err error
 	switch p.flavor {
@@ -230,7 +250,7 @@ func (st *stream) Position() source.Position { return st.pos.clone() }
 
 // Close implements source.Stream.
 func (st *stream) Close() error {
-	st.conns.close()
+	st.conns.end()
 	if st.syncer != nil {
 		st.syncer.Close()
 	}
