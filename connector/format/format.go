@@ -56,6 +56,10 @@ type ReadOptions struct {
 	// columns are positions in FilterColumns. nil: everything is read.
 	Filter        *connector.Predicate
 	FilterColumns []Column
+	// Part of Parts restricts the reader to a share of the file, so that several
+	// read it in parallel: each row group belongs to exactly one part. Parts of 0
+	// or 1 is the whole file.
+	Part, Parts int
 	// BatchRows is the most rows a batch has; 0 is vector.BatchRows.
 	BatchRows int
 	// Budget pays for what the reader holds; nil is unlimited.

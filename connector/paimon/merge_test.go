@@ -140,3 +140,10 @@ func write(t *testing.T, tb connector.Readable, b *vector.Batch, identifier int6
 		t.Fatal(err)
 	}
 }
+
+// oneColumn makes a batch of one row for a table with one INT column.
+func oneColumn(tb connector.Readable, x int32) *vector.Batch {
+	b := &vector.Batch{Len: 1, Cols: []*vector.Vec{tb.Schema().Fields[0].Type.NewVec(1)}}
+	b.Cols[0].AppendI32(x)
+	return b
+}

@@ -60,6 +60,9 @@ func (Format) NewReader(ctx context.Context, f fileio.File, opts format.ReadOpti
 	}
 	r.batch.Cols = make([]*vector.Vec, len(r.cols))
 	r.skip = make([]bool, len(pf.meta.groups))
+	if opts.Parts > 1 {
+		r.restrict(opts.Part, opts.Parts)
+	}
 	if opts.Filter != nil {
 		if err := r.prune(opts.Filter, opts.FilterColumns); err != nil {
 			pf.release()
@@ -67,6 +70,24 @@ func (Format) NewReader(ctx context.Context, f fileio.File, opts format.ReadOpti
 		}
 	}
 	return r, nil
+}
+
+// restrict leaves the row groups whose middle lies in one of equal shares of the
+// file.
+func (r *reader) restrict(part, parts int) {
+	size := max(r.pf.f.Size(), 1)
+	for g := range r.pf.meta.groups {
+		chunks := r.pf.meta.groups[g].chunks
+		start, bytes := int64(0), int64(0)
+		for i, c := range chunks {
+			if i == 0 || c.start < start {
+				start = c.start
+			}
+			bytes += c.compressed
+		}
+		middle := min(start+bytes/2, size-1)
+		r.skip[g] = int(float64(middle)/float64(size)*float64(parts)) != part
+	}
 }
 
 // prune marks the row groups without a row that may satisfy p.
@@ -81,7 +102,7 @@ func (r *reader) prune(p *connector.Predicate, cols []format.Column) error {
 	}
 	for g := range r.pf.meta.groups {
 		rg := &r.pf.meta.groups[g]
-		r.skip[g] = !p.MayMatch(func(i int) connector.Bounds { return r.pf.bounds(rg, nodes[i], cols[i].Type) })
+		r.skip[g] = r.skip[g] || !p.MayMatch(func(i int) connector.Bounds { return r.pf.bounds(rg, nodes[i], cols[i].Type) })
 	}
 	return nil
 }

@@ -279,6 +279,37 @@ func TestRoundTrip(t *testing.T) {
 					t.Fatal(err, budget.Used())
 				}
 			}
+			parts := map[string]int{}
+			for part := range 3 {
+				rd, err := Format{}.NewReader(ctx, open(t, fs, opts.Path), format.ReadOptions{Path: opts.Path, Columns: cols, Part: part, Parts: 3})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for {
+					b, err := rd.Next(ctx)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if b == nil {
+						break
+					}
+					for i := range b.Len {
+						row := string(jsonl.AppendRow(nil, b, i, typesOf(cols)))
+						if row != want[b.Seq+int64(i)] {
+							t.Fatalf("part %d: row %d differs", part, b.Seq+int64(i))
+						}
+						parts[fmt.Sprint(b.Seq+int64(i))]++
+					}
+				}
+			}
+			for row, n := range parts {
+				if n != 1 {
+					t.Errorf("row %s is in %d parts", row, n)
+				}
+			}
+			if len(parts) != len(want) {
+				t.Errorf("the parts have %d rows, want %d", len(parts), len(want))
+			}
 			d, err := Format{}.Describe(ctx, open(t, fs, opts.Path), opts.Path)
 			if err != nil {
 				t.Fatal(err)

@@ -85,6 +85,8 @@ type fileOptions struct {
 	kinds    bool // read row kinds
 	filter   *connector.Predicate
 	keysOnly bool // filter by key columns only
+	part     int  // with parts > 1: the share of the file to read
+	parts    int
 }
 
 // fileReader reads one data file as columns of the table: those of the layout,
@@ -129,13 +131,16 @@ func (sc *scan) openFile(ctx context.Context, e *spec.ManifestEntry, opts fileOp
 	}
 	f.batch.Cols = make([]*vector.Vec, len(l.cols), len(l.cols)+2)
 	if len(l.file) == 0 && !opts.merge && !opts.kinds {
+		if opts.part > 0 {
+			f.left = 0
+		}
 		return f, nil // the row count says it all
 	}
 	fm, err := sc.st.src.Formats.ByFile(e.File.FileName)
 	if err != nil {
 		return nil, err
 	}
-	ro := format.ReadOptions{Path: f.path, Columns: l.file, Strict: true, BatchRows: sc.req.BatchRows, Budget: sc.req.Budget}
+	ro := format.ReadOptions{Path: f.path, Columns: l.file, Strict: true, Part: opts.part, Parts: opts.parts, BatchRows: sc.req.BatchRows, Budget: sc.req.Budget}
 	if opts.merge || opts.kinds {
 		ro.Columns = append([]format.Column(nil), l.file...)
 		if opts.merge {

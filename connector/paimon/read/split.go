@@ -58,6 +58,8 @@ type section struct {
 	runs      [][]*spec.ManifestEntry // newest first does not matter: sequence numbers decide
 	merge     bool                    // several runs: rows of one hide rows of another
 	deletes   bool                    // not merge: files may hold rows that are deletions
+	part      int                     // not merge, parts > 1: the share of the one file to read
+	parts     int
 	rows      int64
 	bytes     int64
 }
@@ -215,7 +217,7 @@ func (sc *scan) splits(sections []*section) (splits []connector.Split, total int
 	}
 	target := min(max(total/splitsWanted, minSplitBytes), maxSplitBytes)
 	var cur *split
-	for _, s := range sections {
+	for _, s := range cut(sections, target) {
 		if cur == nil || cur.bytes+s.bytes > target {
 			cur = &split{sc: sc}
 			splits = append(splits, cur)
@@ -225,6 +227,25 @@ func (sc *scan) splits(sections []*section) (splits []connector.Split, total int
 		cur.bytes += s.bytes
 	}
 	return splits, total
+}
+
+// cut divides large files that are read alone into parts of about target bytes.
+func cut(sections []*section, target int64) []*section {
+	var out []*section
+	for _, s := range sections {
+		n := int(s.bytes / target)
+		if s.merge || len(s.runs[0]) != 1 || n < 2 {
+			out = append(out, s)
+			continue
+		}
+		for i := range n {
+			p := *s
+			p.part, p.parts = i, n
+			p.rows, p.bytes = s.rows/int64(n), s.bytes/int64(n)
+			out = append(out, &p)
+		}
+	}
+	return out
 }
 
 // split implements connector.Split.
@@ -322,7 +343,7 @@ func (r *rawReader) Next(ctx context.Context) (*vector.Batch, error) {
 			if r.next == len(r.s.runs[0]) {
 				return nil, nil
 			}
-			f, err := r.sc.openFile(ctx, r.s.runs[0][r.next], fileOptions{kinds: r.s.deletes, filter: r.sc.filter})
+			f, err := r.sc.openFile(ctx, r.s.runs[0][r.next], fileOptions{kinds: r.s.deletes, filter: r.sc.filter, part: r.s.part, parts: r.s.parts})
 			if err != nil {
 				return nil, err
 			}
