@@ -96,7 +96,9 @@ func CreateTable(t catalog.Table, flink bool) (string, error) {
 		if strings.Contains(text, "*/") {
 			return "", errs.Unsupportedf(-1, "SHOW CREATE TABLE in MySQL's spelling of a table with */ in a name or option; SET lake_ddl_dialect = 'flink' first")
 		}
-		out += "\n/*T! " + text + " */"
+		// On the options' line, where clients that read the text line by line look
+		// for what they know and skip the rest.
+		out += " /*T! " + text + " */"
 	}
 	return out, nil
 }

@@ -198,7 +198,7 @@ func TestShowCreateTableOfALakeTable(t *testing.T) {
 	}
 	got, err := CreateTable(x, false)
 	want := "CREATE TABLE `t` (\n  `k``1` int NOT NULL,\n  `dt` longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_bin NOT NULL COMMENT 'day''s \\\\ name',\n  `u` bigint unsigned DEFAULT NULL,\n" +
-		"  `name` varchar(20) DEFAULT NULL,\n  PRIMARY KEY (`k``1`,`dt`)\n) ENGINE=Paimon DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_0900_ai_ci\n" +
+		"  `name` varchar(20) DEFAULT NULL,\n  PRIMARY KEY (`k``1`,`dt`)\n) ENGINE=Paimon DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_0900_ai_ci " +
 		"/*T! PARTITIONED BY (`dt`) WITH ('bucket' = '2', 'x' = 'it''s') */"
 	if err != nil || got != want {
 		t.Errorf("%v\n%s\nwant\n%s", err, got, want)

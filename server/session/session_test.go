@@ -295,7 +295,7 @@ func TestShow(t *testing.T) {
 	want(t, s, "SHOW INDEX FROM orders", "orders|0|PRIMARY|1|order_id|A|NULL|NULL|NULL||BTREE|||YES|NULL")
 	want(t, s, "SHOW CREATE TABLE orders", "orders|CREATE TABLE `orders` (\n  `order_id` int NOT NULL,\n  `region` varchar(10) COLLATE utf8mb4_0900_bin DEFAULT NULL COMMENT 'where it''s sold',\n"+
 		"  `amount` double DEFAULT NULL,\n  `status` varchar(10) COLLATE utf8mb4_0900_bin DEFAULT 'NEW',\n  PRIMARY KEY (`order_id`)\n) ENGINE=Paimon DEFAULT CHARSET=utf8mb4 "+
-		"COLLATE=utf8mb4_0900_bin COMMENT='orders'\n/*T! WITH ('bucket' = '1') */")
+		"COLLATE=utf8mb4_0900_bin COMMENT='orders' /*T! WITH ('bucket' = '1') */")
 	query(t, s, "SET lake_ddl_dialect = 'flink'")
 	want(t, s, "SHOW CREATE TABLE orders", "orders|CREATE TABLE `orders` (\n  `order_id` INT NOT NULL,\n  `region` VARCHAR(10) COMMENT 'where it''s sold',\n"+
 		"  `amount` DOUBLE,\n  `status` VARCHAR(10),\n  PRIMARY KEY (`order_id`) NOT ENFORCED\n) COMMENT 'orders'\nWITH (\n  'bucket' = '1',\n  'fields.status.default-value' = 'NEW'\n)")
