@@ -18,8 +18,8 @@ import (
 // latin1 has and order others by code point after them.
 //
 // Collations that ignore case and accents weigh every character: the primary
-// weights of UCA 9.0.0 (utf8mb4_0900_ai_ci, without padding; contractions of
-// the default table included), of UCA 4.0.0 (…_unicode_ci), or the upper case
+// weights of UCA 9.0.0 (utf8mb4_0900_ai_ci, without padding; without the
+// default table's contractions, which MySQL does not use either), of UCA 4.0.0 (…_unicode_ci), or the upper case
 // base letter (…_general_ci). Collations with several levels and languages'
 // own are known by name and refused.
 type collation struct {
@@ -137,13 +137,7 @@ var collationData []byte
 // ucaPages are the weights of code points: pages[cp>>8][cp&255] is offset<<8 |
 // count into weights; 0 is "implicit", count 255 "ignored".
 type ucaTable struct {
-	pages        [0x1100]*[256]uint32
-	weights      []uint16
-	contractions map[rune][]contraction
-}
-
-type contraction struct {
-	rest    []rune
+	pages   [0x1100]*[256]uint32
 	weights []uint16
 }
 
@@ -193,28 +187,6 @@ func readWeights() {
 		}
 	}
 	table(&uca900)
-	uca900.contractions = map[rune][]contraction{}
-	for n := next(); n > 0; n-- {
-		var c contraction
-		first := rune(0)
-		for i, k := 0, next(); i < k; i++ {
-			if r := rune(next()); i == 0 {
-				first = r
-			} else {
-				c.rest = append(c.rest, r)
-			}
-		}
-		for k := next(); k > 0; k-- {
-			c.weights = append(c.weights, uint16(next()))
-		}
-		list := uca900.contractions[first]
-		// Longest first.
-		at := 0
-		for at < len(list) && len(list[at].rest) >= len(c.rest) {
-			at++
-		}
-		uca900.contractions[first] = append(list[:at:at], append([]contraction{c}, list[at:]...)...)
-	}
 	table(&uca400)
 	for i := range general {
 		general[i] = uint16(i)
@@ -289,7 +261,7 @@ func (c *collation) weigh(dst []uint16, s []byte) []uint16 {
 	switch c.family {
 	case byUCA900:
 		for i := 0; i < len(s); {
-			if b := s[i]; b < utf8.RuneSelf && (i+1 >= len(s) || s[i+1] < utf8.RuneSelf) {
+			if b := s[i]; b < utf8.RuneSelf {
 				if w := ascii9[b]; w != 0 {
 					dst = append(dst, w)
 				}
@@ -298,13 +270,6 @@ func (c *collation) weigh(dst []uint16, s []byte) []uint16 {
 			}
 			r, n := utf8.DecodeRune(s[i:])
 			i += n
-			if list := uca900.contractions[r]; list != nil {
-				if w, used := matchContraction(list, s[i:]); used > 0 {
-					dst = append(dst, w...)
-					i += used
-					continue
-				}
-			}
 			dst = ucaWeights(dst, &uca900, r, true)
 		}
 	case byUCA400:
@@ -331,22 +296,6 @@ func (c *collation) weigh(dst []uint16, s []byte) []uint16 {
 		}
 	}
 	return dst
-}
-
-func matchContraction(list []contraction, s []byte) ([]uint16, int) {
-next:
-	for _, k := range list {
-		at := 0
-		for _, want := range k.rest {
-			r, n := utf8.DecodeRune(s[at:])
-			if n == 0 || r != want {
-				continue next
-			}
-			at += n
-		}
-		return k.weights, at
-	}
-	return nil, 0
 }
 
 // simple is the weight of a character in collations with one weight each.
@@ -453,19 +402,14 @@ func (c *collation) compare(a, b []byte) int {
 		return padCompare(a, b)
 	}
 	// Skip the common prefix, whole ASCII characters only.
-	if c.family != byUCA900 || len(a) > 0 && len(b) > 0 {
-		i := 0
-		for i < len(a) && i < len(b) && a[i] == b[i] && a[i] < utf8.RuneSelf {
-			i++
-		}
-		if i == len(a) && i == len(b) {
-			return 0
-		}
-		if i > 0 {
-			i-- // a combining mark may follow
-			a, b = a[i:], b[i:]
-		}
+	i := 0
+	for i < len(a) && i < len(b) && a[i] == b[i] && a[i] < utf8.RuneSelf {
+		i++
 	}
+	if i == len(a) && i == len(b) {
+		return 0
+	}
+	a, b = a[i:], b[i:]
 	var x, y [64]uint16
 	p, q := c.weigh(x[:0], a), c.weigh(y[:0], b)
 	n := min(len(p), len(q))

@@ -61,47 +61,26 @@ func main() {
 	}
 	weight := regexp.MustCompile(`\[[.*]([0-9A-F]+)\.`)
 	single := map[int][]int{}
-	type contraction struct {
-		cps, weights []int
-	}
-	var contractions []contraction
 	for s := bufio.NewScanner(f); s.Scan(); {
 		line, _, _ := strings.Cut(s.Text(), "#")
 		cps, ws, ok := strings.Cut(line, ";")
 		if !ok || strings.HasPrefix(line, "@") {
 			continue
 		}
-		c := contraction{}
-		for _, x := range strings.Fields(cps) {
-			c.cps = append(c.cps, hex(x))
+		points := strings.Fields(cps)
+		if len(points) != 1 {
+			continue // MySQL uses no contractions
 		}
+		weights := []int{}
 		for _, m := range weight.FindAllStringSubmatch(ws, -1) {
-			if p := hex(m[1]); p != 0 {
-				c.weights = append(c.weights, p)
+			if p := hex(m[1]); p != 0 && len(weights) < 8 { // as MySQL cuts the one longer expansion
+				weights = append(weights, p)
 			}
 		}
-		if len(c.weights) > 8 {
-			c.weights = c.weights[:8] // as MySQL cuts the one longer expansion
-		}
-		if len(c.cps) == 1 {
-			single[c.cps[0]] = c.weights
-		} else {
-			contractions = append(contractions, c)
-		}
+		single[hex(points[0])] = weights
 	}
 	var w writer
 	w.table(single)
-	w.u(len(contractions))
-	for _, c := range contractions {
-		w.u(len(c.cps))
-		for _, x := range c.cps {
-			w.u(x)
-		}
-		w.u(len(c.weights))
-		for _, x := range c.weights {
-			w.u(x)
-		}
-	}
 	old, general := map[int][]int{}, map[int][]int{}
 	f, err = os.Open(os.Args[2])
 	if err != nil {
@@ -147,5 +126,5 @@ func main() {
 	if err := out.Close(); err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(len(single), len(contractions), len(old), len(general), len(w.b))
+	fmt.Println(len(single), len(old), len(general), len(w.b))
 }
