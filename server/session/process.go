@@ -188,3 +188,17 @@ func (s *Session) previousErrors() int {
 	}
 	return n
 }
+
+// Counters are what the server has done since it started, for metrics.
+type Counters struct {
+	Sessions, Statements, SlowStatements, Errors, Timeouts int64 // Sessions: open now
+}
+
+// Counters returns the counters.
+func (s *Server) Counters() Counters {
+	s.mu.Lock()
+	open := int64(len(s.sessions))
+	s.mu.Unlock()
+	return Counters{Sessions: open, Statements: s.counters.questions.Load(), SlowStatements: s.counters.slow.Load(),
+		Errors: s.counters.errors.Load(), Timeouts: s.counters.timeouts.Load()}
+}
