@@ -194,7 +194,9 @@ func lazyJunction(ev *evaluation, decided int8) (*vector.Vec, error) {
 // as ascending positions: a selection for b. It appends to dst[:0], which must
 // not be b.Sel.
 func Filter(ctx *Context, cond Expr, b *vector.Batch, dst []uint16) ([]uint16, error) {
-	dst = dst[:0]
+	if dst = dst[:0]; dst == nil {
+		dst = []uint16{} // a nil selection would be all rows
+	}
 	if c, ok := cond.(*call); ok && c.name == "AND" {
 		// Narrow term by term; NULL and FALSE are the same to a filter. A
 		// later term must still not be evaluated where an earlier is FALSE, and

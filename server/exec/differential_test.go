@@ -120,7 +120,8 @@ func (m maria) query(q string) (out [][]*string, err error) {
 // generator makes random queries.
 type generator struct {
 	*rand.Rand
-	depth int
+	depth   int
+	ordered bool // the last query has an ORDER BY
 }
 
 // gcol is a column that may be used: its text and kind (n number, s text, d
@@ -296,6 +297,7 @@ func (g *generator) aggregateCall(cols []gcol) string {
 
 // query makes one statement.
 func (g *generator) query() string {
+	g.ordered = false
 	if g.IntN(8) == 0 {
 		var parts []string
 		for range 2 + g.IntN(2) {
@@ -339,12 +341,32 @@ func (g *generator) query() string {
 	if g.IntN(6) == 0 && g.depth < 2 {
 		items = append(items, "("+g.cond(cols, 1)+")")
 	}
+	if g.IntN(8) == 0 {
+		sub, more := g.table("q")
+		var order []string
+		for _, c := range more {
+			order = append(order, c.name)
+		}
+		items = append(items, "(SELECT "+g.col(more, "n")+" FROM "+sub+" WHERE "+g.col(more, "n")+pick(g, " = ", " < ")+g.col(cols, "n")+
+			" ORDER BY "+strings.Join(order, ", ")+" LIMIT 1)")
+	}
+	if g.IntN(6) == 0 {
+		partition := pick(g, "", "PARTITION BY "+g.col(cols, "n"), "PARTITION BY "+g.col(cols, "s")+", "+g.col(cols, "n"))
+		order := "ORDER BY " + g.col(cols, "n") + pick(g, "", " DESC")
+		// Among peers the answer must not depend on their order.
+		items = append(items, pick(g, "RANK()", "DENSE_RANK()", "SUM("+g.col(cols, "n")+")", "COUNT("+g.col(cols, "nsd")+")", "MIN("+g.col(cols, "nd")+")", "MAX("+g.col(cols, "n")+")")+
+			" OVER ("+partition+" "+order+")")
+		if g.IntN(2) == 0 {
+			items = append(items, pick(g, "SUM", "MAX")+"("+g.col(cols, "n")+") OVER ("+partition+")")
+		}
+	}
 	distinct := ""
 	if g.IntN(5) == 0 {
 		distinct = "DISTINCT "
 	}
 	q := "SELECT " + distinct + strings.Join(items, ", ") + " FROM " + from + where
 	if g.IntN(3) == 0 {
+		g.ordered = true
 		var order []string
 		for i := range items {
 			order = append(order, strconv.Itoa(i+1)+pick(g, "", " DESC"))
@@ -425,7 +447,7 @@ func TestDifferential(t *testing.T) {
 			continue
 		}
 		rows := got.rows
-		if !strings.Contains(q, "ORDER BY") {
+		if !g.ordered {
 			rows, want = sorted(rows), sorted(want)
 		}
 		if text(rows) != text(want) {

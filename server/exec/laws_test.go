@@ -302,3 +302,20 @@ func TestBrokenReaders(t *testing.T) {
 		}
 	}
 }
+
+// Conditions that no row of a batch satisfies, in all places where they narrow a
+// batch before something else does.
+func TestNothingPasses(t *testing.T) {
+	e := semanticsEngine(t)
+	for q, want := range map[string]string{
+		"SELECT CASE WHEN (x.id IN (1, 2) AND (SELECT 1)) THEN 1 ELSE 0 END FROM emp x RIGHT JOIN pair p ON x.id = p.b + 100 LIMIT 2": "0\n0\n",
+		"SELECT COUNT(*) FROM emp x RIGHT JOIN pair p ON x.id = p.b + 100 WHERE (x.id = 1 AND (SELECT 1)) OR FALSE":                   "0\n",
+		"SELECT COUNT(*) FROM pair p WHERE EXISTS (SELECT 1 FROM emp x WHERE x.id = p.b + 100)":                                       "0\n",
+		"SELECT COUNT(*) FROM pair p WHERE NOT EXISTS (SELECT 1 FROM pair x WHERE x.a <=> p.a)":                                       "0\n",
+		"SELECT COUNT(*) FROM pair p, pair q WHERE p.a = q.a AND p.b > q.b + 100":                                                     "0\n",
+	} {
+		if a, err := e.agree(t, q); err != nil || text(a.rows) != want {
+			t.Errorf("%s: %q %v, want %q", q, text(a.rows), err, want)
+		}
+	}
+}

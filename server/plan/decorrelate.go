@@ -15,8 +15,11 @@ import (
 // place that needs them, carried up, and joined back to the outer rows, with
 // NULL equal to NULL.
 //
+// A limit becomes a condition on the number of the row among those of its outer
+// values.
+//
 // Law: for every outer row the joined columns are what the subquery gives for
-// it. What would need a limit per outer row is refused.
+// it.
 
 // attach joins subqueries to the rows of n.
 func (b *binder) attach(n Node, list []*apply) (Node, error) {
@@ -543,6 +546,15 @@ func (d *domain) push(n Node) (Node, error) {
 		if oneRow(n.In) && n.Offset == 0 && n.Count != 0 {
 			return d.push(n.In)
 		}
+		return d.pushLimit(n, own)
+	case *Window:
+		in, err := d.push(n.In)
+		if err != nil {
+			return nil, err
+		}
+		c := n.withExprs(own(n.exprs())).(*Window)
+		c.In, c.Partition = in, append(append([]expr.Expr(nil), c.Partition...), d.exprs()...)
+		return c, nil
 	case *Aggregate:
 		return d.pushAggregate(n, own)
 	case *Join:
@@ -575,15 +587,72 @@ func (d *domain) push(n Node) (Node, error) {
 	return nil, errs.Unsupportedf(d.pos, "%s in a correlated subquery", describe(n))
 }
 
+// exprs are the domain's columns as expressions.
+func (d *domain) exprs() (out []expr.Expr) {
+	for _, id := range d.cols {
+		out = append(out, d.b.col(id))
+	}
+	return out
+}
+
+// pushLimit numbers the rows of every row of the domain in their order and keeps
+// those within the limit.
+func (d *domain) pushLimit(n *Limit, own func([]expr.Expr) []expr.Expr) (Node, error) {
+	in := n.In
+	top, _ := in.(*Project)
+	if top != nil {
+		if _, sorted := top.In.(*Sort); sorted {
+			in = top.In
+		} else {
+			top = nil
+		}
+	}
+	w := &Window{Partition: d.exprs()}
+	if s, ok := in.(*Sort); ok {
+		in, w.Order = s.In, withSort(s.Keys, own(sortExprs(s.Keys)))
+	}
+	var err error
+	if w.In, err = d.push(in); err != nil {
+		return nil, err
+	}
+	id := d.b.newCol(Column{Name: "row_number", Type: expr.TUint64.NotNull()})
+	w.Calls = []WindowCall{{ID: id, Name: "ROW_NUMBER"}}
+	var conds []expr.Expr
+	compare := func(op string, n int64) {
+		if err == nil {
+			var c expr.Expr
+			c, err = expr.Call(d.b.env.Expr, op, d.b.col(id), expr.Literal(expr.IntValue(n)))
+			conds = append(conds, c)
+		}
+	}
+	compare(">", n.Offset)
+	if n.Count >= 0 {
+		compare("<=", n.Offset+n.Count)
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := Node(&Filter{In: w, Conds: conds})
+	if top != nil {
+		c := top.withExprs(own(top.exprs())).(*Project)
+		c.In, c.Items = out, d.pass(c.Items)
+		return c, nil
+	}
+	p := &Project{In: out}
+	for _, id := range n.Output() {
+		p.Items = append(p.Items, Item{id, d.b.col(id)})
+	}
+	p.Items = d.pass(p.Items)
+	return p, nil
+}
+
 // describe names what cannot be unnested.
 func describe(n Node) string {
 	switch n.(type) {
-	case *Limit, *TopN:
+	case *TopN:
 		return "LIMIT"
 	case *Values:
 		return "VALUES"
-	case *Window:
-		return "window functions"
 	}
 	return "this construct"
 }

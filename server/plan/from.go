@@ -22,22 +22,8 @@ func (bl *block) from(t syntax.TableExpr) (Node, relation, error) {
 	case *syntax.TableName:
 		return bl.table(t)
 	case *syntax.Derived:
-		if t.Lateral {
-			return nil, relation{}, errs.Unsupportedf(t.Pos(), "LATERAL")
-		}
-		if t.Alias.Name == "" {
-			return nil, relation{}, errs.UserAt(t.Pos(), errs.DerivedAlias, "Every derived table must have its own alias")
-		}
 		// A derived table sees what is outside of this query, not its neighbours.
-		r, err := bl.b.query(t.Query, bl.outer, bl.ctes)
-		if err != nil {
-			return nil, relation{}, err
-		}
-		ref, err := bl.b.derived(r, t.Alias, t.Columns, t.Pos())
-		if err != nil {
-			return nil, relation{}, err
-		}
-		return r.node, ref.relation(), nil
+		return bl.derivedTable(t, bl.outer)
 	case *syntax.Join:
 		return bl.join(t)
 	case *syntax.TableFunc:
@@ -48,6 +34,29 @@ func (bl *block) from(t syntax.TableExpr) (Node, relation, error) {
 		return nil, relation{}, errs.Unsupportedf(t.Pos(), "UNNEST")
 	}
 	return nil, relation{}, errs.Unsupportedf(t.Pos(), "this table expression")
+}
+
+// derivedTable binds a subquery of FROM that sees outer.
+func (bl *block) derivedTable(t *syntax.Derived, outer *scope) (Node, relation, error) {
+	if t.Alias.Name == "" {
+		return nil, relation{}, errs.UserAt(t.Pos(), errs.DerivedAlias, "Every derived table must have its own alias")
+	}
+	r, err := bl.b.query(t.Query, outer, bl.ctes)
+	if err != nil {
+		return nil, relation{}, err
+	}
+	ref, err := bl.b.derived(r, t.Alias, t.Columns, t.Pos())
+	if err != nil {
+		return nil, relation{}, err
+	}
+	return r.node, ref.relation(), nil
+}
+
+// lateral binds LATERAL (SELECT …) on the right of a join: it sees the tables on
+// the left, whose columns it may need.
+func (bl *block) lateral(t *syntax.Derived, rel *relation) (Node, relation, error) {
+	left := &block{b: bl.b, outer: bl.outer, ctes: bl.ctes, rel: *rel}
+	return bl.derivedTable(t, &scope{bl: left, clause: inFields, rel: rel})
 }
 
 // derived names a query's columns as a table's.
@@ -188,7 +197,13 @@ func (bl *block) join(t *syntax.Join) (Node, relation, error) {
 	if err != nil {
 		return fail(err)
 	}
-	right, rrel, err := bl.from(t.Right)
+	var right Node
+	var rrel relation
+	if d, ok := t.Right.(*syntax.Derived); ok && d.Lateral && (kind == Inner || kind == Left) {
+		right, rrel, err = bl.lateral(d, &lrel)
+	} else {
+		right, rrel, err = bl.from(t.Right)
+	}
 	if err != nil {
 		return fail(err)
 	}
@@ -201,6 +216,16 @@ func (bl *block) join(t *syntax.Join) (Node, relation, error) {
 		}
 	}
 	j := &Join{Kind: kind, Left: left, Right: right}
+	var pulled []expr.Expr // what a lateral table compared with the left side
+	if set := setOf(left.Output()); correlated(right, set) {
+		var ok bool
+		if j.Right, pulled, ok = pull(right, set); !ok {
+			if j.Right, j.Keys, err = bl.b.unnest(left, right, set, t.Right.Pos()); err != nil {
+				return fail(err)
+			}
+		}
+		right = j.Right
+	}
 	using := t.Using
 	if t.Natural {
 		using = nil
@@ -234,10 +259,12 @@ func (bl *block) join(t *syntax.Join) (Node, relation, error) {
 			}
 			bl.pre = bl.pre[:before]
 			bl.noteEqualities(Inner, conds, nil, nil)
+			j.Conds = append(j.Conds, pulled...)
 			return &Filter{In: node, Conds: conds}, rel, nil
 		}
 		j.Conds = conds
 	}
+	j.Conds = append(j.Conds, pulled...)
 	bl.noteEqualities(kind, j.Conds, left.Output(), right.Output())
 	// What an outer join adds NULLs to may be NULL from here on.
 	if kind == Left || kind == Full {
