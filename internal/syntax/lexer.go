@@ -144,7 +144,7 @@ func (l *lexer) comment() bool {
 	switch {
 	case l.o.Dialect == MySQL && strings.HasPrefix(rest, "!"):
 		return l.executable(3, false)
-	case l.o.Dialect == MySQL && strings.HasPrefix(rest, "T!"):
+	case l.o.Dialect == MySQL && strings.HasPrefix(rest, "T!") && lakeClause(rest[2:]):
 		l.lake = true
 		return l.executable(4, true)
 	case strings.HasPrefix(rest, "+"):
@@ -163,6 +163,18 @@ func (l *lexer) comment() bool {
 	}
 	l.pos += 2 + end + 2
 	return true
+}
+
+// lakeClause reports whether a /*T! … */ comment holds what SHOW CREATE TABLE
+// prints there. TiDB's comments of the same form are comments.
+func lakeClause(s string) bool {
+	s = strings.TrimLeft(s, " \t\r\n")
+	for _, w := range []string{"PARTITIONED", "WITH", "NOT", "DISTRIBUTED"} {
+		if len(s) > len(w) && strings.EqualFold(s[:len(w)], w) && !isIdentByte(s[len(w)]) {
+			return true
+		}
+	}
+	return false
 }
 
 // executable enters the content of /*!NNNNN … */, or skips it when it is for a
@@ -231,6 +243,7 @@ func (l *lexer) next() token {
 	}
 	if l.pos >= len(l.text) {
 		if l.exec > 0 {
+			l.exec = 0 // so that the end comes next
 			t.kind, t.str = tError, "unterminated comment"
 		}
 		return t
@@ -569,7 +582,7 @@ func (l *lexer) at(t *token) {
 var longOps = map[byte][]string{
 	'<': {"<=>", "<=", "<>", "<<"},
 	'>': {">=", ">>"},
-	'!': {"!="},
+	'!': {"!=", "!!"},
 	'=': {"=>"},
 	':': {":=", "::"},
 	'&': {"&&"},

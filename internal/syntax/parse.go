@@ -136,7 +136,7 @@ func ParseExpr(text string, o Options) (e Expr, err error) {
 			e, err = nil, bailed(r)
 		}
 	}()
-	p.start()
+	p.startPart()
 	e = p.expr()
 	if p.tok.kind != tEOF {
 		p.bad()
@@ -156,7 +156,7 @@ func ParseSelectItems(text string, o Options) (items []*SelectItem, err error) {
 			items, err = nil, bailed(r)
 		}
 	}()
-	p.start()
+	p.startPart()
 	items = p.selectItems()
 	if p.tok.kind != tEOF {
 		p.bad()
@@ -172,7 +172,7 @@ func ParseDataType(text string, o Options) (t *DataType, err error) {
 			t, err = nil, bailed(r)
 		}
 	}()
-	p.start()
+	p.startPart()
 	t = p.memberType()
 	if p.tok.kind != tEOF {
 		p.bad()

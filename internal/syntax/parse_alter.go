@@ -122,7 +122,7 @@ func (p *parser) alterTable(pos At) Statement {
 		}
 		t.Actions = append(t.Actions, p.alterAction()...)
 		if !p.accept(",") {
-			if p.is2("PARTITION", "BY") {
+			if p.is2("PARTITION", "BY") || p.is2("REMOVE", "PARTITIONING") {
 				continue
 			}
 			return t

@@ -82,10 +82,11 @@ func (p *parser) columnAttr(c *ColumnDef) bool {
 		p.advance()
 		c.Collate = p.lowerName()
 	case "CHARACTER", "CHARSET":
-		if c.Type == nil {
-			return false
+		before := p.tokens
+		if c.Type != nil {
+			p.typeCharset(c.Type)
 		}
-		p.typeCharset(c.Type)
+		return p.tokens > before
 	case "COLUMN_FORMAT":
 		p.advance()
 		c.ColumnFormat = p.upperWord()
@@ -314,7 +315,7 @@ func (p *parser) keyParts() []*KeyPart {
 func (p *parser) indexOptions(k *TableConstraint) {
 	for {
 		switch {
-		case p.is("USING"):
+		case p.is("USING"), p.is("TYPE"):
 			p.indexUsing(k)
 		case p.is("COMMENT"), p.is("KEY_BLOCK_SIZE"), p.is("ENGINE_ATTRIBUTE"), p.is("SECONDARY_ENGINE_ATTRIBUTE"):
 			o := &TableOption{At: p.at(), Name: strings.ToUpper(p.tok.str)}
@@ -402,7 +403,7 @@ func (p *parser) partitionBy(sub bool) *PartitionBy {
 	case !sub && !b.Linear && (p.is("RANGE") || p.is("LIST")):
 		b.Kind = p.tok.word
 		p.advance()
-		if p.accept("COLUMNS") {
+		if p.acceptAny("COLUMNS", "FIELDS") != "" {
 			b.Kind += " COLUMNS"
 			b.Columns = p.identList()
 		} else {

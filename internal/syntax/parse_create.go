@@ -423,7 +423,7 @@ var simpleOptions = map[string]bool{
 	"AUTO_INCREMENT": true, "AUTOEXTEND_SIZE": true, "AVG_ROW_LENGTH": true, "CHECKSUM": true, "COMPRESSION": true,
 	"CONNECTION": true, "DELAY_KEY_WRITE": true, "ENCRYPTION": true, "ENGINE": true, "ENGINE_ATTRIBUTE": true,
 	"INSERT_METHOD": true, "KEY_BLOCK_SIZE": true, "MAX_ROWS": true, "MIN_ROWS": true, "PACK_KEYS": true,
-	"PASSWORD": true, "ROW_FORMAT": true, "SECONDARY_ENGINE": true, "SECONDARY_ENGINE_ATTRIBUTE": true,
+	"PASSWORD": true, "ROW_FORMAT": true, "SECONDARY_ENGINE": true, "SECONDARY_ENGINE_ATTRIBUTE": true, "TABLE_CHECKSUM": true,
 	"STATS_AUTO_RECALC": true, "STATS_PERSISTENT": true, "STATS_SAMPLE_PAGES": true, "TABLESPACE": true,
 	"STORAGE": true, "NODEGROUP": true, "PAGE_CHECKSUM": true, "TRANSACTIONAL": true,
 }
@@ -454,7 +454,7 @@ func (p *parser) tableOption() *TableOption {
 		o.Name = "START TRANSACTION"
 		return o
 	case p.is("UNION"):
-		if n := p.peek(1); n.word != "=" && !(n.word == "(" && isNameToken(p.peek(2))) {
+		if n := p.peek(1); n.word != "=" && !(n.word == "(" && (isNameToken(p.peek(2)) || p.peek(2).word == ")")) {
 			return nil
 		}
 		p.advance()
@@ -490,7 +490,7 @@ func (p *parser) optionText(o *TableOption) {
 	case tString:
 		o.Value, o.Text = p.stringValue(), true
 	case tInt, tDecimal, tFloat, tQuoted, tWord:
-		if p.tok.kind == tWord && p.tok.reserved && p.tok.word != "DEFAULT" {
+		if p.tok.kind == tWord && p.tok.reserved && p.tok.word != "DEFAULT" && !(o.Name == "SECONDARY_ENGINE" && p.is("NULL")) {
 			p.bad()
 		}
 		o.Value = p.tok.str

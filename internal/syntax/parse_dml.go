@@ -44,12 +44,9 @@ func (p *parser) insert(with *With) Statement {
 	if p.is("(") && !p.startsQueryAfterParens() {
 		p.advance()
 		s.HasColumns = true
-		for !p.is(")") {
+		for more := !p.is(")"); more; more = p.accept(",") {
 			c := p.columnRef()
 			s.Columns = append(s.Columns, c.Parts[len(c.Parts)-1])
-			if !p.accept(",") {
-				break
-			}
 		}
 		p.expect(")")
 	}
@@ -414,15 +411,12 @@ func (p *parser) load() Statement {
 	}
 	if p.is("(") {
 		p.advance()
-		for !p.is(")") {
+		for more := !p.is(")"); more; more = p.accept(",") {
 			if p.tok.kind == tUserVar {
 				l.Columns = append(l.Columns, &UserVar{p.at(), p.tok.str})
 				p.advance()
 			} else {
 				l.Columns = append(l.Columns, p.columnRef())
-			}
-			if !p.accept(",") {
-				break
 			}
 		}
 		p.expect(")")

@@ -54,29 +54,39 @@ func (p *parser) binary(min int) Expr {
 		p.enter()
 		x := p.binary(precNot)
 		p.depth--
-		return p.infix(&Unary{pos, OpNot, x}, min)
+		return p.infixUpTo(&Unary{pos, OpNot, x}, min, precAnd)
 	}
 	return p.infix(p.unary(), min)
 }
 
-// infix extends left by the infix operators that bind at least as tightly as min.
-func (p *parser) infix(left Expr, min int) Expr {
+// infix extends left by the infix operators that bind at least as tightly as
+// min. As in MySQL's grammar, the result of a comparison or predicate is no
+// operand of what binds tighter: a IN (1) + 2 is a syntax error.
+func (p *parser) infix(left Expr, min int) Expr { return p.infixUpTo(left, min, precConcat) }
+
+// infixUpTo is infix where left is no operand of what binds tighter than limit.
+func (p *parser) infixUpTo(left Expr, min, limit int) Expr {
 	for {
 		op, prec := p.infixOp()
-		if prec == 0 || prec < min {
+		if prec == 0 || prec < min || prec > limit {
 			return left
 		}
 		pos := At(left.Pos())
+		limit = prec
 		switch prec {
 		case precCompare:
 			if p.is("IS") {
 				left = p.isTest(left)
+				if is, ok := left.(*Is); ok && is.Kind != IsNull {
+					limit = precNot
+				}
 				continue
 			}
 			p.advance()
 			left = p.comparison(pos, op, left)
 		case precPred:
 			left = p.predicate(left)
+			limit = precCompare
 		case precAdd:
 			p.advance()
 			left = &Binary{pos, op, left, p.addend()}
@@ -293,6 +303,9 @@ func (p *parser) unary() Expr {
 		op = OpNot
 	case "BINARY":
 		op = OpBinary
+	case "!!":
+		// MySQL's lexer takes the two for one, so that !!1 is 0 there.
+		panic(bailout{syntaxError(p.text, int(p.tok.pos), "write ! !x to negate twice: MySQL reads !! as one !")})
 	default:
 		return p.postfix(p.primary())
 	}
@@ -511,9 +524,8 @@ func (p *parser) primary() Expr {
 			return p.sysVar()
 		case "{":
 			return p.braces()
-		case "*":
-			// Only as the whole argument of a call and in select lists, which
-			// look for it themselves.
+		case "@":
+			p.advance() // what is wrong is the character after it
 		}
 	}
 	p.bad()
@@ -616,11 +628,10 @@ func (p *parser) nameOrCall() Expr {
 	}
 	parts := []Ident{first}
 	for p.is(".") {
-		n := p.peek(1)
-		if n.kind != tWord && n.kind != tQuoted {
-			break
-		}
 		p.advance()
+		if p.tok.kind != tWord && p.tok.kind != tQuoted {
+			p.bad()
+		}
 		parts = append(parts, p.takeIdent())
 		if p.is("(") && len(parts) <= 3 {
 			return p.call(ObjectName{pos, parts})

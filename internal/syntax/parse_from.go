@@ -281,9 +281,6 @@ func (p *parser) derivedTail(d *Derived) TableExpr {
 // tableAlias reads [AS] name; Name is "" when there is none.
 func (p *parser) tableAlias() Ident {
 	if p.accept("AS") {
-		if p.tok.kind == tString && p.o.Dialect == MySQL {
-			return p.alias()
-		}
 		return p.ident()
 	}
 	if !p.isName() || p.endsTable() {
@@ -372,15 +369,17 @@ func (p *parser) tableTail(t *TableName) {
 			}
 		}
 		p.expect("(")
-		for !p.is(")") {
+		for more := !p.is(")"); more; more = p.accept(",") {
 			h.Names = append(h.Names, p.anyWord())
-			if !p.accept(",") {
-				break
-			}
 		}
 		p.expect(")")
 		t.IndexHints = append(t.IndexHints, h)
-		p.accept(",")
+		if p.is(",") {
+			switch p.peek(1).word {
+			case "USE", "FORCE", "IGNORE":
+				p.advance()
+			}
+		}
 	}
 	p.tableOptions(t)
 }
@@ -459,15 +458,12 @@ func (p *parser) parseOptionsHint(h hintText) []*Option {
 func (p *parser) options() []*Option {
 	p.expect("(")
 	list := []*Option{}
-	for !p.is(")") {
+	for more := !p.is(")"); more; more = p.accept(",") {
 		o := &Option{At: p.at()}
 		o.Key = p.optionKey()
 		p.expect("=")
 		o.Value = p.optionValue()
 		list = append(list, o)
-		if !p.accept(",") {
-			break
-		}
 	}
 	p.expect(")")
 	return list
@@ -522,7 +518,7 @@ func (p *parser) funcTail(f *TableFunc) {
 func (p *parser) args() []*Arg {
 	p.expect("(")
 	list := []*Arg{}
-	for !p.is(")") {
+	for more := !p.is(")"); more; more = p.accept(",") {
 		a := &Arg{At: p.at()}
 		if (p.tok.kind == tWord || p.tok.kind == tQuoted) && p.peek(1).word == "=>" {
 			a.Name = p.takeIdent()
@@ -536,9 +532,6 @@ func (p *parser) args() []*Arg {
 			a.Value = p.expr()
 		}
 		list = append(list, a)
-		if !p.accept(",") {
-			break
-		}
 	}
 	p.expect(")")
 	return list

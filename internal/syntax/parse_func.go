@@ -161,7 +161,7 @@ func (p *parser) arguments(f *FuncCall, kw string) {
 			return
 		}
 	case "TIMESTAMPADD", "TIMESTAMPDIFF":
-		if u := p.unitHere(); u != "" && p.peek(1).word == "," {
+		if u := p.unitHere(); u != "" && p.peek(1).word == "," && !strings.Contains(u, "_") {
 			f.Args = append(f.Args, &Unit{p.at(), u})
 			p.advance()
 			p.expect(",")
@@ -217,13 +217,17 @@ func (p *parser) arguments(f *FuncCall, kw string) {
 	if p.is(")") {
 		return
 	}
-	if p.is("*") && p.peek(1).word == ")" {
+	if p.is("*") && (p.peek(1).word == ")" || f.Is("count")) {
 		f.Star = true
 		p.advance()
 		return
 	}
 	switch {
-	case p.accept("DISTINCT"), p.accept("DISTINCTROW"):
+	case p.is("DISTINCT"), p.is("DISTINCTROW"):
+		if p.o.Dialect == MySQL && neverDistinct(f) {
+			p.bad()
+		}
+		p.advance()
 		f.Distinct = true
 	case p.is("ALL"):
 		p.advance()
@@ -242,8 +246,14 @@ func (p *parser) arguments(f *FuncCall, kw string) {
 			break
 		}
 	}
+	if p.is("ORDER") && p.o.Dialect == MySQL && neverOrdered(f) {
+		p.bad()
+	}
 	if p.accept2("ORDER", "BY") {
 		f.OrderBy = p.orderItems()
+	}
+	if p.is("SEPARATOR") && !f.Is("group_concat") {
+		p.bad()
 	}
 	if p.accept("SEPARATOR") {
 		s := p.stringOrBytes()
@@ -348,6 +358,29 @@ const (
 	windowFunction                     // only with OVER
 	scalarFunction                     // never with OVER
 )
+
+// plainAggregates are MySQL's aggregates that take no DISTINCT.
+var plainAggregates = map[string]bool{
+	"bit_and": true, "bit_or": true, "bit_xor": true, "std": true, "stddev": true, "stddev_pop": true, "stddev_samp": true,
+	"var_pop": true, "var_samp": true, "variance": true, "json_arrayagg": true, "json_objectagg": true, "any_value": true,
+}
+
+// neverDistinct reports whether f is one of MySQL's functions that takes no
+// DISTINCT; reading it and counting twice would be a wrong answer.
+func neverDistinct(f *FuncCall) bool {
+	name := lower(f.Name.Object())
+	return len(f.Name.Parts) == 1 && name != "group_concat" && (functionKinds[name] != anyFunction || plainAggregates[name])
+}
+
+// neverOrdered reports whether f takes no ORDER BY between its parentheses.
+func neverOrdered(f *FuncCall) bool {
+	switch name := lower(f.Name.Object()); name {
+	case "count", "sum", "avg", "min", "max":
+		return true
+	default:
+		return neverDistinct(f)
+	}
+}
 
 var functionKinds = buildFunctionKinds()
 
@@ -524,7 +557,7 @@ func (p *parser) interval() (*Interval, Expr) {
 	if p.is("(") {
 		open := p.at()
 		e, q := p.parenOrQuery()
-		if r, ok := e.(*Row); ok && r.At == open && !r.Explicit && p.unitHere() == "" {
+		if r, ok := e.(*Row); ok && r.At == open {
 			return nil, p.callTail(&FuncCall{At: pos, Name: ObjectName{pos, []Ident{name}}, Args: r.Items})
 		}
 		if q != nil {
@@ -569,7 +602,12 @@ func (p *parser) intervalSum(iv *Interval) Expr {
 	}
 	pos := iv.At
 	p.expect("+")
-	return &Binary{pos, OpAdd, iv, p.binary(precAdd + 1)}
+	sum := &Binary{pos, OpAdd, iv, p.bitExpr()}
+	if _, prec := p.infixOp(); prec == precCompare || prec == precPred {
+		// In MySQL the comparison comes first: INTERVAL 1 DAY + (a = b).
+		panic(bailout{syntaxError(p.text, int(p.tok.pos), "write parentheses around INTERVAL … + …: MySQL compares first")})
+	}
+	return sum
 }
 
 func (p *parser) case_() Expr {

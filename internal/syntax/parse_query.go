@@ -104,7 +104,7 @@ func (p *parser) setOps(left QueryBody, min int) QueryBody {
 		if p.accept("ALL") {
 			s.All = true
 		} else {
-			s.Distinct = p.accept("DISTINCT")
+			s.Distinct = p.acceptAny("DISTINCT", "DISTINCTROW") != ""
 		}
 		p.enter()
 		s.Right = p.operand()
@@ -661,11 +661,8 @@ func (p *parser) groupItem() *GroupItem {
 	}
 	p.advance()
 	p.expect("(")
-	for !p.is(")") {
+	for more := !p.is(")"); more; more = p.accept(",") {
 		g.add(p)
-		if !p.accept(",") {
-			break
-		}
 	}
 	p.expect(")")
 	return g

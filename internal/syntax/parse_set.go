@@ -74,9 +74,8 @@ func (p *parser) setList() []Statement {
 				}
 			}
 			list = append(list, n)
-		case p.is2("CHARACTER", "SET"), p.is("CHARSET") && p.peek(1).word != "=" && p.peek(1).word != ":=":
-			if p.accept("CHARACTER") {
-			}
+		case p.is2("CHARACTER", "SET"), p.is2("CHAR", "SET"), p.is("CHARSET") && p.peek(1).word != "=" && p.peek(1).word != ":=":
+			p.acceptAny("CHARACTER", "CHAR")
 			p.advance()
 			c := &SetCharset{At: pos}
 			if p.accept("DEFAULT") {

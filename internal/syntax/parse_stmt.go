@@ -554,11 +554,16 @@ func (p *parser) flush() Statement {
 		return f
 	}
 	for {
-		w := p.upperWord()
+		w := p.upperWordHere()
 		switch w {
 		case "BINARY", "ENGINE", "ERROR", "GENERAL", "SLOW", "RELAY", "QUERY":
-			w += " " + p.upperWord()
+			p.advance()
+			w += " " + p.upperWordHere()
 		}
+		if !flushable[w] {
+			p.bad()
+		}
+		p.advance()
 		f.What = append(f.What, w)
 		if p.is2("FOR", "CHANNEL") {
 			p.advance()
@@ -569,6 +574,13 @@ func (p *parser) flush() Statement {
 			return f
 		}
 	}
+}
+
+// flushable is what FLUSH takes besides tables, MariaDB's words included.
+var flushable = map[string]bool{
+	"BINARY LOGS": true, "ENGINE LOGS": true, "ERROR LOGS": true, "GENERAL LOGS": true, "SLOW LOGS": true, "RELAY LOGS": true,
+	"HOSTS": true, "LOGS": true, "PRIVILEGES": true, "STATUS": true, "OPTIMIZER_COSTS": true, "USER_RESOURCES": true,
+	"QUERY CACHE": true, "SSL": true,
 }
 
 func (p *parser) rename() Statement {

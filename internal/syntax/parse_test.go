@@ -1,8 +1,12 @@
 package syntax
 
 import (
+	"errors"
 	"os"
+	"strings"
 	"testing"
+
+	"github.com/thermocline/thermocline/internal/errs"
 )
 
 // fileStatements cuts a file of testdata into statements.
@@ -18,6 +22,27 @@ func fileStatements(t testing.TB, name string) []string {
 		}
 	}
 	return list
+}
+
+// refusedTexts are the lines of testdata/refused.txt.
+func refusedTexts(t testing.TB) []string {
+	b, err := os.ReadFile("testdata/refused.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Split(strings.TrimRight(string(b), "\n"), "\n")
+}
+
+// TestRefused wants a syntax error, with a position, for each line of
+// refused.txt.
+func TestRefused(t *testing.T) {
+	for _, s := range refusedTexts(t) {
+		_, err := ParseOne(s, Options{})
+		var e *errs.Error
+		if !errors.As(err, &e) || e.Kind != errs.Syntax || e.Class != errs.User || e.Pos < 0 || e.Pos > len(s) {
+			t.Errorf("%s: %v", s, err)
+		}
+	}
 }
 
 // TestAccepted parses the statements of testdata, prints and reparses them, and

@@ -115,7 +115,7 @@ func (p *parser) baseType() *DataType {
 		switch {
 		case p.accept("VARBINARY"):
 			t.Name = "LONG VARBINARY"
-		case p.accept2("CHAR", "VARYING"), p.accept("VARCHAR"), p.accept("VARCHARACTER"):
+		case p.accept2("CHAR", "VARYING"), p.accept2("CHARACTER", "VARYING"), p.accept("VARCHAR"), p.accept("VARCHARACTER"):
 			t.Name = "LONG VARCHAR"
 		}
 	}

@@ -43,8 +43,13 @@ func newParser(text string, offset int, o Options) *parser {
 }
 
 // start reads the first token of a statement.
-func (p *parser) start() {
-	p.atStart = true
+func (p *parser) start() { p.begins(true) }
+
+// startPart reads the first token of something smaller than a statement.
+func (p *parser) startPart() { p.begins(false) }
+
+func (p *parser) begins(statement bool) {
+	p.atStart = statement
 	p.toks = p.toks[:0]
 	p.i = 0
 	p.placeholders = nil
@@ -102,9 +107,11 @@ func (p *parser) reset(offset int) {
 
 const nearLimit = 80
 
-// syntaxError is MySQL's message: the text from the offending token on.
+// syntaxError is MySQL's message: the text from the offending token on, without
+// the semicolons and blanks at the end of all.
 func syntaxError(text string, pos int, hint string) error {
-	near := text[min(pos, len(text)):]
+	end := len(strings.TrimRight(text, "; \t\r\n\v\f"))
+	near := text[min(pos, end):end]
 	if len(near) > nearLimit {
 		n := nearLimit
 		for n > 0 && !utf8.RuneStart(near[n]) {
@@ -123,11 +130,7 @@ func (p *parser) fail(pos int) { panic(bailout{syntaxError(p.text, pos, "")}) }
 
 // bad reports the current token as unexpected.
 func (p *parser) bad() {
-	hint := ""
-	if p.tok.kind == tWord && p.tok.reserved {
-		hint = "" // filled by badName, where a name was expected
-	}
-	panic(bailout{syntaxError(p.text, int(p.tok.pos), hint)})
+	panic(bailout{syntaxError(p.text, int(p.tok.pos), "")})
 }
 
 // badName reports the current token where a name was expected.
@@ -252,6 +255,14 @@ func (p *parser) upperWord() string {
 	w := strings.ToUpper(p.tok.str)
 	p.advance()
 	return w
+}
+
+// upperWordHere returns the current unquoted word in upper case, or "".
+func (p *parser) upperWordHere() string {
+	if p.tok.kind != tWord {
+		return ""
+	}
+	return strings.ToUpper(p.tok.str)
 }
 
 // lowerName reads a name, string or keyword such as a character set's or

@@ -671,10 +671,6 @@ func (p *printer) args(list []*Arg) {
 			p.ident(a.Name)
 			p.w(" => ")
 		}
-		if s, ok := a.Value.(*Subquery); ok {
-			p.query(s.Query)
-		} else {
-			p.expr(a.Value, 0)
-		}
+		p.expr(a.Value, 0)
 	}
 }

@@ -432,8 +432,10 @@ func (p *printer) optionValue(o *TableOption) {
 		p.str(o.Value)
 	} else if isNumber(o.Value) {
 		p.w(o.Value)
+	} else if equalFoldASCII(o.Value, "DEFAULT") {
+		p.w("DEFAULT")
 	} else {
-		p.charset("", o.Value)
+		p.w(QuoteIdent(o.Value))
 	}
 }
 

@@ -13,7 +13,12 @@ func strength(e Expr) int {
 		return 1
 	case *Binary:
 		return binaryStrength[e.Op]
-	case *Is, *Quantified:
+	case *Is:
+		if e.Kind != IsNull {
+			return precNot // what compares cannot follow it
+		}
+		return precCompare
+	case *Quantified:
 		return precCompare
 	case *In, *Like, *Between, *Regexp, *MemberOf:
 		return precPred
@@ -97,7 +102,7 @@ func (p *printer) bare(e Expr) {
 		p.expr(e.X, precCompare)
 		p.w(" IS ", not(e.Not), []string{"NULL", "TRUE", "FALSE", "UNKNOWN", "JSON"}[e.Kind])
 	case *In:
-		p.expr(e.X, precPred)
+		p.expr(e.X, precBitOr)
 		p.w(" ", not(e.Not), "IN (")
 		if e.Query != nil {
 			p.query(e.Query)
@@ -106,13 +111,13 @@ func (p *printer) bare(e Expr) {
 		}
 		p.w(")")
 	case *Between:
-		p.expr(e.X, precPred)
+		p.expr(e.X, precBitOr)
 		p.w(" ", not(e.Not), "BETWEEN ")
 		p.expr(e.Low, precBitOr)
 		p.w(" AND ")
 		p.expr(e.High, precPred)
 	case *Like:
-		p.expr(e.X, precPred)
+		p.expr(e.X, precBitOr)
 		p.w(" ", not(e.Not), "LIKE ")
 		p.expr(e.Pattern, precBitOr)
 		if e.Escape != nil {
@@ -120,11 +125,11 @@ func (p *printer) bare(e Expr) {
 			p.expr(e.Escape, precBitOr)
 		}
 	case *Regexp:
-		p.expr(e.X, precPred)
+		p.expr(e.X, precBitOr)
 		p.w(" ", not(e.Not), "REGEXP ")
 		p.expr(e.Pattern, precBitOr)
 	case *MemberOf:
-		p.expr(e.X, precPred)
+		p.expr(e.X, precBitOr)
 		p.w(" MEMBER OF (")
 		p.expr(e.Array, 0)
 		p.w(")")
@@ -172,7 +177,12 @@ func (p *printer) binary(e *Binary) {
 	switch {
 	case s == precCompare:
 		right = precPred
-	case s == precPred, e.Op >= OpJSONExtract:
+	case s == precPred:
+		p.expr(e.L, precBitOr)
+		p.w(" ", e.Op.String(), " ")
+		p.expr(e.R, precBitOr)
+		return
+	case e.Op >= OpJSONExtract:
 		right = precBitOr
 	}
 	p.expr(e.L, s)
@@ -200,6 +210,9 @@ func (p *printer) unary(e *Unary) {
 		if u, ok := e.X.(*Unary); ok && u.Op == OpNeg {
 			p.w(" ")
 		}
+	}
+	if u, ok := e.X.(*Unary); ok && e.Op == OpBang && u.Op == OpBang {
+		p.w(" ")
 	}
 	p.expr(e.X, precUnary)
 }

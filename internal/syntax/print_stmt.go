@@ -513,7 +513,16 @@ func (p *printer) delete(s *Delete) {
 	default:
 		p.w("FROM ")
 	}
-	p.table(s.From)
+	if t, ok := s.From.(*TableName); ok && s.Targets == nil && t.Partitions != nil {
+		// Here, unlike elsewhere, the partitions follow the alias.
+		c := *t
+		c.Partitions = nil
+		p.table(&c)
+		p.w(" PARTITION ")
+		p.identList(t.Partitions)
+	} else {
+		p.table(s.From)
+	}
 	p.dmlTail(s.Where, s.OrderBy, s.Limit)
 	p.returning(s.Returning)
 }

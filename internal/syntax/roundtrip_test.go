@@ -90,6 +90,9 @@ func TestRoundTripCorpus(t *testing.T) {
 			continue
 		}
 		seen[c.sql] = true
+		if strings.Contains(c.where, "logictest") && len(seen)%10 != 0 {
+			continue
+		}
 		list, err := Parse(c.sql, c.options)
 		if err != nil {
 			continue
