@@ -70,7 +70,7 @@ func TestDamagedFiles(t *testing.T) {
 	files, _ := loadCorpus(t)
 	r := rand.New(rand.NewPCG(9, 9))
 	detected, flips, silent := map[string]int{}, map[string]int{}, map[string]int{}
-	for _, name := range []string{"pk_dedup_levels_parquet", "types_append_parquet", "partition_multi_overwrite"} {
+	for _, name := range []string{"pk_dedup_levels_parquet", "types_append_parquet"} {
 		dir := "/lake/" + name + "/default.db/t"
 		tb, err := driverOver(files).Open(ctx, dir, catalog.Identifier{Database: "default", Table: "t"})
 		if err != nil {

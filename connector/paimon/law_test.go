@@ -270,7 +270,7 @@ func TestPruning(t *testing.T) {
 		if w.batch.Len == 0 {
 			continue
 		}
-		for range 30 {
+		for range 10 {
 			p := predicate(r, w, 2)
 			var got, want []string
 			for i := range w.batch.Len {

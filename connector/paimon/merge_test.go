@@ -65,7 +65,7 @@ func TestMergeAgainstMap(t *testing.T) {
 				n := len(km.types)
 				state := map[string]string{} // key -> row
 				for commit := range 7 {
-					rowCount := []int{9000, 50, 400, 1, 3000, 20, 700}[commit]
+					rowCount := []int{5000, 50, 400, 1, 1500, 20, 700}[commit]
 					b := vector.NewBatch(nil, 0)
 					for _, ct := range types {
 						b.Cols = append(b.Cols, ct.NewVec(0))
@@ -102,7 +102,7 @@ func TestMergeAgainstMap(t *testing.T) {
 						want = append(want, row)
 					}
 					slices.Sort(want)
-					for _, o := range []scanOptions{{}, {batch: 333}, {batch: 20, noPruning: true}} {
+					for _, o := range []scanOptions{{}, {batch: 20 + 100*(commit%3), noPruning: true}} {
 						got, _, err := rows(tb, catalog.Ref{}, o)
 						if err != nil {
 							t.Fatal(err)
