@@ -58,7 +58,8 @@ type Committer struct {
 
 	mu      sync.Mutex // one commit at a time
 	history history
-	totals  totalsHistory
+	others  others
+	written map[place]lastWrite
 	last    struct { // the manifests of the newest snapshot that we made
 		identity string
 		metas    []spec.ManifestMeta
@@ -90,7 +91,7 @@ func New(cfg Config) (*Committer, error) {
 		return nil, errs.Internalf("open the committer of %s: there is no commit user", cfg.Paths.Root())
 	}
 	o := spec.NewOptions(cfg.Schema.Options)
-	c := &Committer{cfg: cfg, store: Store{cfg.Files, cfg.Paths}, unsettled: map[unsettledKey][]attempt{},
+	c := &Committer{cfg: cfg, store: Store{cfg.Files, cfg.Paths}, unsettled: map[unsettledKey][]attempt{}, written: map[place]lastWrite{},
 		manifests: manifestOptions{
 			compression: o.String("manifest.compression", "zstd"),
 			target:      o.Size("manifest.target-file-size", 8<<20),
@@ -160,6 +161,7 @@ func (c *Committer) Commit(ctx context.Context, cm *connector.Committable) (conn
 		switch {
 		case err == nil:
 			m.state.Store(messageCommitted)
+			m.snapshot.Store(res.Snapshot)
 		case errs.ClassOf(err) == errs.UnknownOutcome:
 			m.state.Store(messageUnknown)
 		default:
@@ -193,6 +195,7 @@ func (c *Committer) commit(ctx context.Context, cm *connector.Committable, messa
 		if res.Snapshot, res.Already, err = c.apply(ctx, a); err != nil {
 			return connector.CommitResult{}, err
 		}
+		c.noteWritten(messages, res.Snapshot)
 	} else if cm.Epoch > 0 {
 		// Nothing to write, but a fenced process must learn of it here too.
 		latest, err := c.store.Latest(ctx)
@@ -312,6 +315,7 @@ func (c *Committer) apply(ctx context.Context, ch *change) (id int64, already bo
 		case happened:
 			c.settle(ctx, unknown, snap)
 			c.history.note(snap)
+			c.others.ours(snap)
 			c.last.identity, c.last.metas = snap.Identity(), files.metas
 			c.hints(ctx, snap.ID)
 			return snap.ID, false, nil

@@ -26,6 +26,7 @@ type table struct {
 	paths  *spec.Paths
 	now    time.Time
 	n      int
+	seq    int64
 }
 
 func newTable(t testing.TB, options map[string]string) *table {
@@ -77,9 +78,13 @@ func key(k int32) spec.BinaryRow {
 // file makes the description of a file with one row a key.
 func (x *table) file(level, from, to int32) spec.DataFileMeta {
 	x.n++
+	seq := x.seq
+	if level == 0 {
+		x.seq += int64(to-from) + 1
+	}
 	empty := spec.EmptyStats()
 	return spec.DataFileMeta{FileName: fmt.Sprintf("data-%d-0.parquet", x.n), FileSize: 100, RowCount: int64(to-from) + 1, MinKey: key(from), MaxKey: key(to),
-		KeyStats: empty, ValueStats: empty, ValueStatsCols: spec.Some([]string{}), Level: level, DeleteRowCount: spec.Some(int64(0))}
+		KeyStats: empty, ValueStats: empty, MinSequence: seq, MaxSequence: seq + int64(to-from), ValueStatsCols: spec.Some([]string{}), Level: level, DeleteRowCount: spec.Some(int64(0))}
 }
 
 func (x *table) message(p string, files ...spec.DataFileMeta) *commit.Message {
@@ -460,6 +465,36 @@ func TestBucketsChangedMeanwhile(t *testing.T) {
 	}
 }
 
+// TestTwoWriters lets two writers number their rows from the same snapshot: the
+// second would have older rows win, and is refused, whichever Committer it uses.
+func TestTwoWriters(t *testing.T) {
+	for _, same := range []bool{true, false} {
+		x := newTable(t, nil)
+		c := x.committer("u")
+		x.must(c, &connector.Committable{Identifier: 1, Messages: messages(x.message("p", x.file(0, 1, 5)))})
+		one, two := x.message("p", x.file(0, 1, 3)), x.message("p", x.file(0, 1, 3))
+		two.New[0].MinSequence, two.New[0].MaxSequence = one.New[0].MinSequence, one.New[0].MaxSequence
+		one.Base, two.Base = 1, 1
+		x.must(c, &connector.Committable{Identifier: 2, Messages: messages(one)})
+		other := c
+		if !same {
+			other = x.committer("v")
+		}
+		if _, err := other.Commit(ctx, &connector.Committable{Identifier: 3, Messages: messages(two)}); errs.ClassOf(err) != errs.Conflict {
+			t.Errorf("same committer %v: %v", same, err)
+		}
+		// Numbered anew, they are fine; so are rows for another partition.
+		again, q := x.message("p", x.file(0, 1, 3)), x.message("q", x.file(0, 1, 3))
+		again.Base, q.New[0].MinSequence, q.New[0].MaxSequence = 2, 0, 2
+		if _, err := other.Commit(ctx, &connector.Committable{Identifier: 4, Messages: messages(again, q)}); err != nil {
+			t.Errorf("same committer %v: %v", same, err)
+		}
+		if again.Snapshot() != 3 {
+			t.Errorf("the message went into snapshot %d", again.Snapshot())
+		}
+	}
+}
+
 // TestOverlappingCompaction drops a compaction whose result would overlap a file
 // of its level.
 func TestOverlappingCompaction(t *testing.T) {
@@ -535,7 +570,7 @@ func TestRetriesEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := len(x.mem.Paths())
-	_, err = c.Commit(ctx, &connector.Committable{Identifier: 1, Messages: messages(x.message("p", x.file(0, 1, 1)))})
+	_, err = c.Commit(ctx, &connector.Committable{Identifier: 1, Messages: messages(x.message("q", x.file(0, 1, 1)))})
 	if errs.ClassOf(err) != errs.Conflict || n != 4 {
 		t.Errorf("after %d attempts: %v", n, err)
 	}

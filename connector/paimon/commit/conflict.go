@@ -3,6 +3,7 @@ package commit
 import (
 	"context"
 	"log/slog"
+	"math"
 	"slices"
 
 	"github.com/thermocline/thermocline/connector/paimon/spec"
@@ -28,7 +29,7 @@ func (c *Committer) entries(ctx context.Context, ch *change, latest *spec.Snapsh
 		}
 		return append(out, added(ch.messages)...), nil
 	}
-	if err := c.checkTotals(ctx, ch.messages, latest); err != nil {
+	if err := c.checkWriters(ctx, ch.messages, latest); err != nil {
 		return nil, err
 	}
 	return added(ch.messages), nil
@@ -44,80 +45,178 @@ func added(messages []*Message) []spec.ManifestEntry {
 	return out
 }
 
-// checkTotals fails when somebody else has given a partition another number of
-// buckets since the writers looked: their rows would lie in wrong buckets. Only
-// an OVERWRITE can do that.
-func (c *Committer) checkTotals(ctx context.Context, messages []*Message, latest *spec.Snapshot) error {
-	fixed := slices.DeleteFunc(slices.Clone(messages), func(m *Message) bool { return m.TotalBuckets <= 0 })
-	if len(fixed) == 0 || latest == nil {
-		return nil
+// place is a bucket of a partition.
+type place struct {
+	partition string
+	bucket    int32
+}
+
+func (m *Message) place() place { return place{string(m.Partition), m.Bucket} }
+
+// minSequence is the lowest sequence number of a message's new rows.
+func (m *Message) minSequence() int64 {
+	n := int64(math.MaxInt64)
+	for i := range m.New {
+		n = min(n, m.New[i].MinSequence)
 	}
-	base := fixed[0].Base
-	for _, m := range fixed {
-		base = min(base, m.Base)
+	return n
+}
+
+// checkWriters fails when somebody else has written to the messages' buckets
+// since their writers looked at the table: gave a partition another number of
+// buckets, so that the rows would lie in wrong ones, or used the sequence numbers
+// of the rows, so that older rows would win over newer ones.
+func (c *Committer) checkWriters(ctx context.Context, messages []*Message, latest *spec.Snapshot) error {
+	keyed := len(c.keyTypes) > 0
+	conflict := func(m *Message) error {
+		return errs.New(errs.Conflict, errs.KindNone, "commit to %s: another writer has written to bucket %d since these rows were numbered; write them again",
+			c.cfg.Paths.Root(), m.Bucket)
 	}
-	if latest.ID <= base || c.totalsSafe(ctx, latest, base) {
-		return nil
-	}
+	stale := map[place]*Message{}
 	totals := map[string]int32{}
-	for _, m := range fixed {
-		totals[string(m.Partition)] = m.TotalBuckets
+	for _, m := range messages {
+		if m.TotalBuckets <= 0 || len(m.New) == 0 {
+			continue
+		}
+		if last, ok := c.written[m.place()]; ok && keyed && last.snapshot > m.Base && last.sequence >= m.minSequence() {
+			return conflict(m)
+		}
+		other, err := c.others.since(ctx, c, latest, m.Base)
+		if err != nil {
+			return err
+		}
+		if other {
+			stale[m.place()] = m
+			totals[string(m.Partition)] = m.TotalBuckets
+		}
+	}
+	if len(stale) == 0 {
+		return nil
 	}
 	live, err := c.store.Live(ctx, latest, nil, func(e *spec.ManifestEntry) bool {
-		want, ok := totals[string(e.Partition)]
-		return ok && e.TotalBuckets > 0 && e.TotalBuckets != want
+		total, ok := totals[string(e.Partition)]
+		return ok && (e.TotalBuckets != total || stale[place{string(e.Partition), e.Bucket}] != nil)
 	})
 	if err != nil {
 		return err
 	}
-	if len(live) > 0 {
-		return errs.New(errs.Conflict, errs.KindNone, "commit to %s: a partition has %d buckets now, the rows were written for %d; write them again",
-			c.cfg.Paths.Root(), live[0].TotalBuckets, totals[string(live[0].Partition)])
+	for i := range live {
+		e := &live[i]
+		if total := totals[string(e.Partition)]; e.TotalBuckets > 0 && e.TotalBuckets != total {
+			return errs.New(errs.Conflict, errs.KindNone, "commit to %s: a partition has %d buckets now, the rows were written for %d; write them again",
+				c.cfg.Paths.Root(), e.TotalBuckets, total)
+		}
+		if m := stale[place{string(e.Partition), e.Bucket}]; m != nil && keyed && e.File.MaxSequence >= m.minSequence() {
+			return conflict(m)
+		}
 	}
 	return nil
 }
 
-// totalsSafe reports whether no foreign OVERWRITE happened after base.
-func (c *Committer) totalsSafe(ctx context.Context, latest *spec.Snapshot, base int64) bool {
-	if c.totals.id == latest.ID && c.totals.identity == latest.Identity() && c.totals.overwrite <= base {
-		return true
-	}
-	floor, newest := base, int64(0)
-	if c.totals.id > 0 && c.totals.id < latest.ID && c.totals.overwrite <= base {
-		floor = max(floor, c.totals.id)
-		newest = c.totals.overwrite
-	}
-	oldest := latest.ID
-	s, err := c.walk(ctx, latest, floor, func(s *spec.Snapshot) bool {
-		oldest = s.ID
-		return s.CommitKind == spec.KindOverwrite && s.CommitUser != c.cfg.User
-	})
-	if err != nil || s != nil || oldest > floor+1 {
-		return false // found one, or some have expired: look at the files
-	}
-	c.totals = totalsHistory{id: latest.ID, identity: latest.Identity(), overwrite: newest}
-	return true
+// lastWrite is what a Committer committed last to a bucket.
+type lastWrite struct {
+	snapshot int64
+	sequence int64 // the highest
 }
 
-// totalsHistory remembers up to where totalsSafe has looked.
-type totalsHistory struct {
-	id        int64
-	identity  string
-	overwrite int64 // the newest foreign OVERWRITE at or before it that is known
+// noteWritten remembers what a commit of ours added.
+func (c *Committer) noteWritten(messages []*Message, snapshot int64) {
+	for _, m := range messages {
+		if len(m.New) == 0 || m.TotalBuckets <= 0 {
+			continue
+		}
+		last := lastWrite{snapshot, 0}
+		for i := range m.New {
+			last.sequence = max(last.sequence, m.New[i].MaxSequence)
+		}
+		c.written[m.place()] = last
+	}
+}
+
+// others remembers which snapshots with data somebody else than this Committer
+// made, as far as it has looked: those after lo up to hi.
+type others struct {
+	lo, hi   int64
+	identity string // of hi
+	ids      []int64
+}
+
+// since reports whether somebody else made a snapshot with data after base, or
+// may have made one that has expired.
+func (o *others) since(ctx context.Context, c *Committer, latest *spec.Snapshot, base int64) (bool, error) {
+	if latest == nil || latest.ID <= base {
+		return false, nil
+	}
+	if o.hi > latest.ID || o.hi == latest.ID && o.identity != latest.Identity() {
+		*o = others{}
+	}
+	if o.hi == 0 {
+		*o = others{lo: latest.ID, hi: latest.ID, identity: latest.Identity()}
+		if data(latest) {
+			o.ids = append(o.ids, latest.ID)
+		}
+		o.lo--
+	}
+	var newer []int64
+	for s := latest; s.ID > o.hi; {
+		if data(s) {
+			newer = append(newer, s.ID)
+		}
+		next, err := c.store.Snapshot(ctx, s.ID-1)
+		if errs.Is(err, errs.FileNotFound) || err == nil && next.ID == o.hi && next.Identity() != o.identity {
+			*o = others{} // expired or rolled back: nothing is known
+			return true, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		s = next
+	}
+	o.ids = append(o.ids, newer...)
+	o.hi, o.identity = latest.ID, latest.Identity()
+	for o.lo > base {
+		s, err := c.store.Snapshot(ctx, o.lo)
+		if errs.Is(err, errs.FileNotFound) {
+			return true, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		if data(s) {
+			o.ids = append(o.ids, s.ID)
+		}
+		o.lo--
+	}
+	for _, id := range o.ids {
+		if id > base {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// ours adds a snapshot of this Committer.
+func (o *others) ours(s *spec.Snapshot) {
+	if o.hi == s.ID-1 {
+		if o.hi == 0 {
+			o.lo = 0
+		}
+		o.hi, o.identity = s.ID, s.Identity()
+	}
+}
+
+func data(s *spec.Snapshot) bool {
+	return s.CommitKind != spec.KindCompact && s.CommitKind != spec.KindAnalyze
 }
 
 // compactEntries returns the entries of the compactions that still apply: whose
 // replaced files are all live and whose results do not overlap others of their
 // level. It marks the others as dropped and removes their files.
 func (c *Committer) compactEntries(ctx context.Context, ch *change, latest *spec.Snapshot) ([]spec.ManifestEntry, error) {
-	type place struct {
-		partition string
-		bucket    int32
-	}
 	touched := map[place]bool{}
 	lo, hi := ch.messages[0].Bucket, ch.messages[0].Bucket
 	for _, m := range ch.messages {
-		touched[place{string(m.Partition), m.Bucket}] = true
+		touched[m.place()] = true
 		lo, hi = min(lo, m.Bucket), max(hi, m.Bucket)
 	}
 	live, err := c.store.Live(ctx, latest, func(m *spec.ManifestMeta) bool {
@@ -134,7 +233,7 @@ func (c *Committer) compactEntries(ctx context.Context, ch *change, latest *spec
 	var out []spec.ManifestEntry
 	var kept, dropped []*Message
 	for _, m := range ch.messages {
-		p := place{string(m.Partition), m.Bucket}
+		p := m.place()
 		after, err := c.applyCompaction(m, byPlace[p])
 		if err != nil {
 			return nil, err

@@ -215,7 +215,8 @@ type Message struct {
 	Partition    spec.BinaryRow
 	Bucket       int32
 	TotalBuckets int32
-	// Base is the snapshot whose state the writer saw, 0 for an empty table.
+	// Base is the snapshot up to which the writer knows what the bucket has, 0 for
+	// an empty table: what it saw when it started, or its own last commit.
 	Base int64
 	// New are files with new rows.
 	New []spec.DataFileMeta
@@ -223,9 +224,14 @@ type Message struct {
 	// rows. A file in both, at different levels, is not rewritten.
 	CompactBefore, CompactAfter []spec.DataFileMeta
 
-	dropped atomic.Bool
-	state   atomic.Int32
+	dropped  atomic.Bool
+	state    atomic.Int32
+	snapshot atomic.Int64
 }
+
+// Snapshot returns the snapshot that the message went into, 0 while it is not
+// committed. A writer's next message for the bucket has it as its Base.
+func (m *Message) Snapshot() int64 { return m.snapshot.Load() }
 
 // What became of a message.
 const (

@@ -97,8 +97,9 @@ type bucket struct {
 	need    int64    // bytes reserved for the buffer
 	open    *rolling // append tables: the file being written
 	hold    int64    // bytes reserved for it
-	changed bool     // new runs since a compaction was last tried
-	since   int      // and how many its look at the table may not have seen
+	sent    *commit.Message
+	changed bool // new runs since a compaction was last tried
+	since   int  // and how many its look at the table may not have seen
 	fresh   []spec.DataFileMeta
 	compact *compaction // running, or finished and not yet handed out
 }
@@ -369,6 +370,9 @@ func (w *Writer) PrepareCommit(ctx context.Context) ([]connector.CommitMessage, 
 	}
 	var out []connector.CommitMessage
 	for _, k := range w.list {
+		if k.sent != nil {
+			k.base = max(k.base, k.sent.Snapshot())
+		}
 		m := &commit.Message{Partition: k.partition, Bucket: k.bucket, TotalBuckets: w.opts.buckets, Base: k.base, New: k.fresh}
 		w.collect(k, m)
 		if k.compact == nil {
@@ -377,6 +381,7 @@ func (w *Writer) PrepareCommit(ctx context.Context) ([]connector.CommitMessage, 
 		k.fresh = nil
 		if !m.Empty() {
 			out = append(out, m)
+			k.sent = m
 		}
 	}
 	if w.compacts() && !w.cfg.Synchronous && !w.opts.forceCompact {
