@@ -131,6 +131,14 @@ func (c compiler) node(n plan.Node) (pipe, layout, error) {
 		return c.setOp(n)
 	case *plan.Window:
 		return c.window(n)
+	case *plan.Recursive:
+		return c.recursive(n)
+	case *plan.WorkTable:
+		x := c.x
+		return source(func(context.Context) (operator, error) {
+			rows := x.works[n.Work]
+			return &sorted{x: x, rows: rows, order: sequence(nil, 0, rows.n)}, nil
+		}), layout(n.Cols), nil
 	}
 	return pipe{}, nil, errs.Internalf("run query: no operator for %T", n)
 }

@@ -18,7 +18,8 @@ type query struct {
 	ctx    context.Context // of the whole run; ended by cancel
 	cancel context.CancelFunc
 	budget *memory.Budget
-	values []*expr.Value // what the subplans gave, nil for those not run yet
+	works  map[int]*rowStore // of recursive queries: the rows of the step before
+	values []*expr.Value     // what the subplans gave, nil for those not run yet
 }
 
 func (x *query) batchRows() int { return x.env.Options.Rows() }
@@ -32,7 +33,7 @@ func (x *query) typeOf(id plan.ColID) expr.Type { return x.plan.Cols[id].Type }
 // must be closed; the query's memory is given back then. A failed Run has
 // cleaned up.
 func Run(ctx context.Context, q *plan.Query, env Env) (connector.BatchReader, error) {
-	x := &query{env: env, plan: q, budget: env.Budget.Child("query", env.Options.Memory)}
+	x := &query{env: env, plan: q, works: map[int]*rowStore{}, budget: env.Budget.Child("query", env.Options.Memory)}
 	x.ctx, x.cancel = context.WithCancel(ctx)
 	r := &result{x: x}
 	err := guard(func() error {

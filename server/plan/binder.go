@@ -19,6 +19,7 @@ type binder struct {
 	subplans []*Subplan
 	refs     int // tables bound so far, so that CTEs cannot multiply without bound
 	depth    int
+	works    int // recursive common table expressions so far
 }
 
 // maxRefs bounds the table references of a statement after CTEs are expanded.
@@ -42,6 +43,12 @@ type cte struct {
 	def   *syntax.CTE
 	outer *cte // those before it
 	block *scope
+
+	recursive bool
+	// work, inside of a recursive one's own query, are its columns in the
+	// previous step.
+	work   []Column
+	workID int
 }
 
 func (c *cte) find(name string) *cte {
@@ -119,26 +126,22 @@ func (b *binder) query(q *syntax.Query, outer *scope, ctes *cte) (*result, error
 			} else {
 				seen[k] = true
 			}
-			if q.With.Recursive && mentions(c.Query, c.Name.Name) {
-				return nil, errs.Unsupportedf(c.Pos(), "recursive common table expressions")
-			}
-			ctes = &cte{def: c, outer: ctes, block: outer}
+			ctes = &cte{def: c, outer: ctes, block: outer, recursive: q.With.Recursive && mentions(c.Query, c.Name.Name) > 0}
 		}
 	}
 	// Locking clauses have no effect: nothing that is read can change.
 	return b.body(q.Body, q.OrderBy, q.Limit, outer, ctes)
 }
 
-// mentions reports whether a query reads a table of that name.
-func mentions(q *syntax.Query, name string) bool {
-	found := false
-	syntax.Walk(q, func(n syntax.Node) bool {
-		if t, ok := n.(*syntax.TableName); ok && len(t.Name.Parts) == 1 && strings.EqualFold(t.Name.Object(), name) {
-			found = true
+// mentions counts the places where a query reads a table of that name.
+func mentions(q syntax.Node, name string) (n int) {
+	syntax.Walk(q, func(x syntax.Node) bool {
+		if t, ok := x.(*syntax.TableName); ok && len(t.Name.Parts) == 1 && strings.EqualFold(t.Name.Object(), name) {
+			n++
 		}
-		return !found
+		return true
 	})
-	return found
+	return n
 }
 
 func (b *binder) body(body syntax.QueryBody, order []*syntax.OrderItem, lim *syntax.Limit, outer *scope, ctes *cte) (*result, error) {

@@ -117,6 +117,10 @@ func line(n Node) string {
 			}
 		}
 		return "Window (" + strings.Join(calls, ", ") + ") over (partition by (" + texts(n.Partition, ", ") + ") order by (" + sortText(n.Order) + "))"
+	case *Recursive:
+		return "Recursive " + n.Name
+	case *WorkTable:
+		return "Rows of the step before"
 	case *CountRows:
 		return fmt.Sprintf("Count of %s from metadata: %d", n.Use.Table.ID(), n.Rows)
 	}

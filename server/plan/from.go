@@ -108,11 +108,23 @@ func (bl *block) table(t *syntax.TableName) (Node, relation, error) {
 			if t.AsOf != nil || len(t.Options) > 0 {
 				return fail(errs.UserAt(t.Pos(), errs.WrongArguments, "'%s' is a common table expression, which has no versions", c.def.Name.Name))
 			}
-			r, err := b.query(c.def.Query, c.block, c.outer)
+			var r *result
+			var err error
+			switch {
+			case c.work != nil:
+				r = b.previous(c)
+			case c.recursive:
+				r, err = b.recursive(c)
+			default:
+				r, err = b.query(c.def.Query, c.block, c.outer)
+			}
 			if err != nil {
 				return fail(err)
 			}
 			names := c.def.Columns
+			if c.recursive || c.work != nil {
+				names = nil // they are the columns' own
+			}
 			if len(t.Columns) > 0 {
 				names = t.Columns
 			}

@@ -239,6 +239,28 @@ type Bound struct {
 	Key, Limit expr.Expr
 }
 
+// Recursive gives the rows of Anchor, then those that Step gives while it reads
+// (by WorkTable) what the step before it gave, until there are no more. Both
+// give the columns of Cols by position.
+type Recursive struct {
+	Name         string
+	Anchor, Step Node
+	Cols         []ColID
+	Work         int
+	// Distinct drops rows that have been given before.
+	Distinct bool
+	// Stop is the number of rows after which it ends, -1 for none.
+	Stop int64
+	// Lengths are the most characters of text columns, -1 for others.
+	Lengths []int
+}
+
+// WorkTable gives the rows of the previous step of a Recursive.
+type WorkTable struct {
+	Work int
+	Cols []ColID
+}
+
 // CountRows gives the number of rows of a table as its metadata tells it, in
 // one row of one column.
 type CountRows struct {
@@ -260,6 +282,8 @@ func (n *Distinct) Inputs() []Node  { return []Node{n.In} }
 func (n *SetOp) Inputs() []Node     { return n.In }
 func (n *CountRows) Inputs() []Node { return nil }
 func (n *Window) Inputs() []Node    { return []Node{n.In} }
+func (n *Recursive) Inputs() []Node { return []Node{n.Anchor, n.Step} }
+func (n *WorkTable) Inputs() []Node { return nil }
 
 func (n *Scan) With([]Node) Node         { return n }
 func (n *Values) With([]Node) Node       { return n }
@@ -274,6 +298,8 @@ func (n *Distinct) With(in []Node) Node  { c := *n; c.In = in[0]; return &c }
 func (n *SetOp) With(in []Node) Node     { c := *n; c.In = in; return &c }
 func (n *CountRows) With([]Node) Node    { return n }
 func (n *Window) With(in []Node) Node    { c := *n; c.In = in[0]; return &c }
+func (n *Recursive) With(in []Node) Node { c := *n; c.Anchor, c.Step = in[0], in[1]; return &c }
+func (n *WorkTable) With([]Node) Node    { return n }
 
 func (n *Scan) Output() []ColID {
 	out := make([]ColID, len(n.Cols))
@@ -319,6 +345,8 @@ func (n *Limit) Output() []ColID     { return n.In.Output() }
 func (n *Distinct) Output() []ColID  { return n.In.Output() }
 func (n *SetOp) Output() []ColID     { return n.Cols }
 func (n *CountRows) Output() []ColID { return []ColID{n.ID} }
+func (n *Recursive) Output() []ColID { return n.Cols }
+func (n *WorkTable) Output() []ColID { return n.Cols }
 func (n *Window) Output() []ColID {
 	out := append([]ColID(nil), n.In.Output()...)
 	for _, c := range n.Calls {
@@ -358,6 +386,8 @@ func (n *Limit) exprs() []expr.Expr     { return nil }
 func (n *Distinct) exprs() []expr.Expr  { return nil }
 func (n *SetOp) exprs() []expr.Expr     { return nil }
 func (n *CountRows) exprs() []expr.Expr { return nil }
+func (n *Recursive) exprs() []expr.Expr { return nil }
+func (n *WorkTable) exprs() []expr.Expr { return nil }
 func (n *Window) exprs() []expr.Expr {
 	out := append(append([]expr.Expr(nil), n.Partition...), sortExprs(n.Order)...)
 	for _, c := range n.Calls {
@@ -466,6 +496,8 @@ func (n *Distinct) withExprs([]expr.Expr) Node {
 }
 func (n *SetOp) withExprs([]expr.Expr) Node     { return n }
 func (n *CountRows) withExprs([]expr.Expr) Node { return n }
+func (n *Recursive) withExprs([]expr.Expr) Node { return n }
+func (n *WorkTable) withExprs([]expr.Expr) Node { return n }
 func (n *Window) withExprs(es []expr.Expr) Node {
 	c := *n
 	k := len(n.Partition)

@@ -32,6 +32,12 @@ func (o *optimizer) marks(n Node, need colSet) Node {
 		for _, id := range x.Output() {
 			inner[id] = true
 		}
+	case *Recursive:
+		for _, in := range x.Inputs() {
+			for _, id := range in.Output() {
+				inner[id] = true
+			}
+		}
 	case *SetOp:
 		for _, in := range x.In {
 			for _, id := range in.Output() {

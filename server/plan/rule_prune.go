@@ -68,6 +68,11 @@ func (o *optimizer) prune(n Node, need colSet) Node {
 		c.Left = o.narrow(o.prune(n.Left, s), s)
 		c.Right = o.narrow(o.prune(n.Right, s), s)
 		return &c
+	case *Recursive:
+		side := func(in Node) Node { return o.exact(o.prune(in, setOf(in.Output())), in.Output()) }
+		return n.With([]Node{side(n.Anchor), side(n.Step)})
+	case *WorkTable:
+		return n
 	case *Window:
 		c := *n
 		c.Calls = nil

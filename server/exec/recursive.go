@@ -1,0 +1,129 @@
+package exec
+
+import (
+	"context"
+	"unicode/utf8"
+
+	"github.com/thermocline/thermocline/internal/errs"
+	"github.com/thermocline/thermocline/internal/vector"
+	"github.com/thermocline/thermocline/scan/expr"
+	"github.com/thermocline/thermocline/server/plan"
+)
+
+// recursive compiles a recursive query: the step is run on the rows that the
+// step before it gave, until it gives none.
+func (c compiler) recursive(n *plan.Recursive) (pipe, layout, error) {
+	x := c.x
+	types := make([]expr.Type, len(n.Cols))
+	for i, id := range n.Cols {
+		types[i] = x.typeOf(id)
+	}
+	return pipe{start: func(ctx context.Context) ([]phase, error) {
+		var all rowStore
+		seen := newGroupTable(types)
+		acct := x.account()
+		limit := x.recursionLimit()
+		in := n.Anchor
+		for depth := 0; ; depth++ {
+			if depth > limit {
+				return nil, errs.Userf(errs.RecursionDepth, "Recursive query aborted after %d iterations. Try increasing @@cte_max_recursion_depth to a larger value.", depth)
+			}
+			delta, err := x.step(ctx, n, in, seen, &acct, all.bytes())
+			if err != nil {
+				return nil, err
+			}
+			if delta.n == 0 {
+				break
+			}
+			all.add(delta.cols, nil, delta.n)
+			if n.Stop >= 0 && int64(all.n) >= n.Stop {
+				break
+			}
+			x.works[n.Work] = delta
+			in = n.Step
+		}
+		delete(x.works, n.Work)
+		return []phase{{ranges: 1, rows: int64(all.n), open: func(context.Context, int) (operator, error) {
+			return &sorted{x: x, rows: &all, order: sequence(nil, 0, all.n)}, nil
+		}}}, nil
+	}}, layout(n.Cols), nil
+}
+
+// step runs the anchor or a step and returns its new rows.
+func (x *query) step(ctx context.Context, n *plan.Recursive, in plan.Node, seen *groupTable, acct *account, held int64) (*rowStore, error) {
+	p, _, err := compiler{x}.node(in)
+	if err != nil {
+		return nil, err
+	}
+	phases, err := p.start(ctx)
+	if err != nil {
+		return nil, err
+	}
+	op := gather(ctx, x, phases)
+	defer op.Close()
+	out := &rowStore{}
+	var ids []uint32
+	for {
+		b, err := op.Next(ctx)
+		if err != nil || b == nil {
+			return out, err
+		}
+		rows, sel := b.Rows(), b.Sel
+		if err := x.fits(n, b, out.n); err != nil {
+			return nil, err
+		}
+		if n.Distinct {
+			before := seen.size()
+			if cap(ids) < rows {
+				ids = make([]uint32, rows)
+			}
+			if err := seen.find(b.Cols, b.Sel, rows, ids[:rows]); err != nil {
+				return nil, err
+			}
+			fresh := []uint16{}
+			for k, g := range ids[:rows] {
+				if int(g) == before {
+					fresh = append(fresh, uint16(b.Row(k)))
+					before++
+				}
+			}
+			rows, sel = len(fresh), fresh
+		}
+		out.add(b.Cols, sel, rows)
+		if err := acct.hold(held + out.bytes() + seen.bytes()); err != nil {
+			return nil, errs.New(errs.ClassOf(err), errs.KindOf(err), "recursive query %s: %w", n.Name, err)
+		}
+	}
+}
+
+// fits refuses texts that are longer than the anchor's columns.
+func (x *query) fits(n *plan.Recursive, b *vector.Batch, before int) error {
+	for c, most := range n.Lengths {
+		if most < 0 {
+			continue
+		}
+		for k := range b.Rows() {
+			v, row := b.Cols[c], b.Row(k)
+			if v.Kind != vector.Str || v.IsNull(row) {
+				continue
+			}
+			if s := v.Bytes(row); len(s) > most && (x.typeOf(n.Cols[c]).Class == expr.Bytes || utf8.RuneCount(s) > most) {
+				return errs.Userf(errs.DataTooLong, "Data too long for column '%s' at row %d", x.plan.Cols[n.Cols[c]].Name, before+k+1)
+			}
+		}
+	}
+	return nil
+}
+
+// recursionLimit is cte_max_recursion_depth.
+func (x *query) recursionLimit() int {
+	const usual = 1000
+	if x.env.Expr.Session == nil {
+		return usual
+	}
+	v, err := x.env.Expr.Session.SystemVariable("session", "cte_max_recursion_depth")
+	if err != nil || v.IsNull() || len(v.Vec.I64s) == 0 {
+		return usual
+	}
+	return int(v.Vec.I64s[0])
+}
