@@ -193,7 +193,7 @@ pipeline:
 // eventually waits until check returns "".
 func eventually(t *testing.T, check func() string) {
 	t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for {
 		why := check()
 		if why == "" {

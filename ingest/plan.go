@@ -282,7 +282,7 @@ func (p *Plan) WriteTo(w io.Writer) (int64, error) {
 		}
 		fmt.Fprintf(&b, "  buckets  %s\n", t.Schema.Options["bucket"])
 		for _, k := range sortedOptions(t.Schema.Options) {
-			fmt.Fprintf(&b, "  option   %s = %s\n", k, redact(k, t.Schema.Options[k]))
+			fmt.Fprintf(&b, "  option   %s = %s\n", k, source.Redact(k, t.Schema.Options[k]))
 		}
 		tw := tabwriter.NewWriter(&b, 2, 8, 2, ' ', 0)
 		for i, f := range t.Schema.Fields {
@@ -311,15 +311,4 @@ func sortedOptions(o map[string]string) []string {
 	}
 	slices.Sort(out)
 	return out
-}
-
-// redact hides the values of keys that hold secrets.
-func redact(key, value string) string {
-	k := strings.ToLower(key)
-	for _, s := range []string{"password", "secret", "token", "access-key", "accesskey", "credential", "private-key"} {
-		if strings.Contains(k, s) {
-			return "***"
-		}
-	}
-	return value
 }

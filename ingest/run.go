@@ -119,7 +119,7 @@ func again(err error) bool {
 		return false
 	}
 	switch errs.ClassOf(err) {
-	case errs.Unavailable, errs.UnknownOutcome, errs.Conflict:
+	case errs.Unavailable, errs.UnknownOutcome, errs.Conflict, errs.Resource:
 		return true
 	}
 	return false

@@ -85,15 +85,14 @@ func (r *Runner) Resume(ctx context.Context) error {
 			continue
 		}
 		def, err := pipeline.Load([]byte(k.YAML), pipeline.LoadOptions{File: k.File, RequireName: true})
+		if err == nil {
+			err = r.start(ctx, def, false)
+		}
 		if err != nil {
 			r.log.Error("resume pipeline", "pipeline", k.Name, "error", err)
 			r.mu.Lock()
 			r.runs[k.Name] = failedJob(k.Name, err)
 			r.mu.Unlock()
-			continue
-		}
-		if err := r.start(ctx, def, false); err != nil {
-			return err
 		}
 	}
 	return nil

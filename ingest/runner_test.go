@@ -578,12 +578,12 @@ func TestLargeTransaction(t *testing.T) {
 	srv.exec("CREATE DATABASE c; CREATE TABLE c.a (id INT PRIMARY KEY, v INT, w VARCHAR(200)); CREATE TABLE c.b (id INT PRIMARY KEY, w VARCHAR(200)); INSERT INTO c.b VALUES (1,'x')")
 	l := newLake(t)
 	o := l.options()
-	o.Budget = memory.New("ingest", 24<<20)
+	o.Budget = memory.New("ingest", 12<<20)
 	r := start(t, o, srv.yaml(`c.\.*`, ""))
 	srv.same(l, r, "c.a", "c.b")
-	srv.exec("BEGIN; INSERT INTO c.a SELECT seq, seq, REPEAT('w', 150) FROM seq_1_to_300000; INSERT INTO c.b VALUES (2,'y'); COMMIT")
+	srv.exec("BEGIN; INSERT INTO c.a SELECT seq, seq, REPEAT('w', 150) FROM seq_1_to_120000; INSERT INTO c.b VALUES (2,'y'); COMMIT")
 	eventually(t, func() string {
-		if s := r.Status()[0]; s.RowsCommitted != 300002 {
+		if s := r.Status()[0]; s.RowsCommitted != 120002 {
 			return fmt.Sprintf("%+v", s)
 		}
 		return ""

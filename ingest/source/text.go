@@ -93,3 +93,14 @@ func ParseDuration(s string) (time.Duration, error) {
 	}
 	return time.Duration(n) * unit, nil
 }
+
+// Redact hides the values of keys that hold secrets.
+func Redact(key, value string) string {
+	k := strings.ToLower(key)
+	for _, s := range []string{"password", "secret", "token", "access-key", "accesskey", "credential", "private-key"} {
+		if strings.Contains(k, s) {
+			return "***"
+		}
+	}
+	return value
+}

@@ -406,3 +406,61 @@ func TestSnapshotIsolation(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestZones: TIMESTAMP is an instant whatever zone the server and its sessions
+// are in, DATETIME what the clock on the wall said.
+func TestZones(t *testing.T) {
+	srv := startServer(t)
+	srv.db.SetMaxOpenConns(1)
+	for i, zone := range []string{"+00:00", "+08:00", "-05:00", "+05:30", "-03:30"} {
+		name := fmt.Sprintf("zone.t%d", i)
+		srv.exec("CREATE DATABASE IF NOT EXISTS zone; SET GLOBAL time_zone='"+zone+"'; SET time_zone='"+zone+"'", "CREATE TABLE "+name+" (id INT PRIMARY KEY, ts TIMESTAMP(3) NULL, dt DATETIME)")
+		insert := func(id int) {
+			srv.exec(fmt.Sprintf("INSERT INTO %s VALUES (%d, FROM_UNIXTIME(1711843200.5), '2024-03-31 02:30:00')", name, id))
+		}
+		insert(1)
+		src := srv.source()
+		sn, err := src.Snapshot(context.Background(), ids(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		copied := readAll(t, sn, 0)["1"]
+		st, err := src.Stream(context.Background(), sn.Position(), sn.Tables())
+		if err != nil {
+			t.Fatal(err)
+		}
+		insert(2)
+		changes, _ := follow(t, st, sn.Tables(), 1)
+		for _, row := range [][]string{copied, changes[0].row} {
+			if strings.Join(row[1:], " ") != "1711843200500000 1711852200000000" {
+				t.Errorf("zone %s: %q", zone, row)
+			}
+		}
+		st.Close()
+		sn.Close()
+	}
+}
+
+// TestAlterDuringCopy: a table that is altered after the view was opened is not
+// read by the old definition.
+func TestAlterDuringCopy(t *testing.T) {
+	srv := startServer(t)
+	for i, ddl := range []string{"ALTER TABLE a.t ADD COLUMN w INT", "ALTER TABLE a.t DROP COLUMN v", "ALTER TABLE a.t MODIFY v BIGINT", "TRUNCATE TABLE a.t", "DROP TABLE a.t"} {
+		srv.exec("CREATE DATABASE IF NOT EXISTS a; CREATE OR REPLACE TABLE a.t (id INT PRIMARY KEY, v INT); CREATE OR REPLACE TABLE a.u (id INT PRIMARY KEY); INSERT INTO a.t VALUES (1,1); INSERT INTO a.u VALUES (1)")
+		sn, err := srv.source().Snapshot(context.Background(), ids("a.u", "a.t"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		readAll(t, sn, 0)
+		srv.exec(ddl) // does not wait for the copy of the other table
+		rows, err := sn.Read(context.Background(), 1)
+		if err == nil {
+			err = rows.AppendTo(sn.Tables()[1].NewBatch(1), 10, 1<<20)
+			rows.Close()
+		}
+		if err == nil || err == source.EOF || errs.ClassOf(err) != errs.Unavailable {
+			t.Errorf("%d %s: %v", i, ddl, err)
+		}
+		sn.Close()
+	}
+}

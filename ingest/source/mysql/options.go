@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	_ "time/tzdata" // zone names must work where the machine has none
 
 	"github.com/thermocline/thermocline/ingest/source"
 	"github.com/thermocline/thermocline/internal/errs"
@@ -91,7 +92,7 @@ func optionError(o source.Option, format string, args ...any) error {
 }
 
 func unsupportedOption(o source.Option) error {
-	return errs.Unsupportedf(-1, "the source option %s: %s (line %d, column %d)", o.Key, o.Value, o.Line, o.Col)
+	return errs.Unsupportedf(-1, "the source option %s: %s (line %d, column %d)", o.Key, source.Redact(o.Key, o.Value), o.Line, o.Col)
 }
 
 func parseOptions(list []source.Option) (options, error) {
@@ -187,6 +188,7 @@ func (o *options) set(opt source.Option) error {
 		o.connectTimeout, err = duration(opt)
 	case "heartbeat.interval":
 		o.heartbeat, err = duration(opt)
+		o.heartbeat = max(o.heartbeat, 500*time.Millisecond)
 	case "treat-tinyint1-as-boolean.enabled":
 		o.booleans, err = boolean(opt)
 	case "include-comments.enabled":

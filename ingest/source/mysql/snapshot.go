@@ -94,20 +94,17 @@ func (s *Source) openSnapshot(ctx context.Context, db *sql.DB, sv *server, ids [
 	if err != nil {
 		return nil, err
 	}
-	// Touching each table takes its metadata lock until the end of the view: no
-	// DDL from here on. A definition that changed since before the view was
-	// opened shows as a difference.
-	for _, id := range ids {
-		var x int
-		if err := conn.QueryRowContext(ctx, "SELECT 1 FROM "+quoteID(id)+" LIMIT 0").Scan(&x); err != nil && err != sql.ErrNoRows {
-			return nil, s.fault("read "+id.String(), err)
-		}
+	// Metadata locks of the tables are taken one by one, when each is read, and
+	// given back to here: a lock held for the whole copy would make an ALTER
+	// wait, and everybody else behind it.
+	if _, err := conn.ExecContext(ctx, "SAVEPOINT view"); err != nil {
+		return nil, s.fault(doing, err)
 	}
 	if sn.tables, err = s.describe(ctx, conn, ids); err != nil {
 		return nil, err
 	}
 	for i := range before {
-		if !reflect.DeepEqual(before[i].Columns, sn.tables[i].Columns) || !reflect.DeepEqual(before[i].PrimaryKey, sn.tables[i].PrimaryKey) {
+		if !sameDefinition(before[i], sn.tables[i]) {
 			return nil, errAltered
 		}
 		if err := s.loadCharsets(ctx, conn, sn.tables[i], sn.tr); err != nil {
@@ -115,6 +112,10 @@ func (s *Source) openSnapshot(ctx context.Context, db *sql.DB, sv *server, ids [
 		}
 	}
 	return sn, nil
+}
+
+func sameDefinition(a, b *source.Table) bool {
+	return reflect.DeepEqual(a.Columns, b.Columns) && reflect.DeepEqual(a.PrimaryKey, b.PrimaryKey)
 }
 
 const startView = "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY"
@@ -242,10 +243,35 @@ func (sn *snapshot) Close() error {
 
 // Read implements source.Snapshot: one SELECT over the whole table, whose rows
 // are taken from the network as they are wanted.
-func (sn *snapshot) Read(ctx context.Context, i int) (source.Rows, error) {
+//
+// Touching the table first takes its metadata lock, so that the definition read
+// then stays. It must be the one from before the view was opened: a table that
+// was altered between has another one, or InnoDB refuses to read it in the view
+// (error 1412).
+func (sn *snapshot) Read(ctx context.Context, i int) (_ source.Rows, err error) {
 	t := sn.tables[i]
 	if t.Unsupported != "" {
 		return nil, errs.Unsupportedf(-1, "the table %s: %s", t.ID, t.Unsupported)
+	}
+	doing := "copy " + t.ID.String()
+	defer func() {
+		if errs.Is(err, errs.UnknownTable) { // dropped since
+			err = errAltered
+		}
+	}()
+	if _, err := sn.conn.ExecContext(ctx, "ROLLBACK TO SAVEPOINT view"); err != nil {
+		return nil, sn.s.fault(doing, err)
+	}
+	var x int
+	if err := sn.conn.QueryRowContext(ctx, "SELECT 1 FROM "+quoteID(t.ID)+" LIMIT 0").Scan(&x); err != nil && err != sql.ErrNoRows {
+		return nil, sn.s.fault(doing, err)
+	}
+	now, err := sn.s.describeOne(ctx, sn.conn, t.ID)
+	if err != nil {
+		return nil, err
+	}
+	if !sameDefinition(now, t) {
+		return nil, errAltered
 	}
 	cols, err := newColumns(t, sn.tr)
 	if err != nil {
@@ -259,7 +285,7 @@ func (sn *snapshot) Read(ctx context.Context, i int) (source.Rows, error) {
 	rows, err := sn.conn.QueryContext(ctx, "SELECT "+strings.Join(exprs, ", ")+" FROM "+quoteID(t.ID))
 	if err != nil {
 		cancel()
-		return nil, sn.s.fault("copy "+t.ID.String(), err)
+		return nil, sn.s.fault(doing, err)
 	}
 	r := &textRows{s: sn.s, id: t.ID, rows: rows, cancel: cancel, cols: cols, raw: make([]sql.RawBytes, len(cols)), dest: make([]any, len(cols))}
 	for j := range r.raw {

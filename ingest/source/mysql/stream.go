@@ -289,8 +289,6 @@ func (st *stream) Next(ctx context.Context) (*source.Event, error) {
 const (
 	artificial = 0x20 // LOG_EVENT_ARTIFICIAL_F: made up by the dump, not in the log
 	ignorable  = 0x80 // LOG_EVENT_IGNORABLE_F
-	// MariaDB's flags of a GTID event.
-	preparedXA = 0x40
 )
 
 // take handles one binlog event and queues what it means.

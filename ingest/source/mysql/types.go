@@ -32,10 +32,6 @@ type columnInfo struct {
 	length, precision, scale, fsp                                  int64
 }
 
-// spatial types have no mapping; tables with them are refused by name.
-var spatial = map[string]bool{"geometry": true, "point": true, "linestring": true, "polygon": true, "multipoint": true,
-	"multilinestring": true, "multipolygon": true, "geometrycollection": true, "geomcollection": true}
-
 var displayWidth = regexp.MustCompile(`^(tinyint|smallint|mediumint|int|bigint|year)\(\d+\)`)
 
 // mapColumn maps a column to the lake (DESIGN D15). booleans makes TINYINT(1) a
