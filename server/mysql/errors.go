@@ -81,6 +81,10 @@ var kinds = map[errs.Kind]code{
 	errs.WindowDuplicate:   {3591, "HY000"},
 	errs.WindowPosition:    {3592, "HY000"},
 	errs.WindowMisplaced:   {3593, "HY000"},
+	errs.RecursionUnion:    {3573, "HY000"},
+	errs.RecursionForm:     {3575, "HY000"},
+	errs.RecursionOnce:     {3577, "HY000"},
+	errs.RecursionDepth:    {3636, "HY000"},
 	errs.UnknownStatement:  {1243, "HY000"},
 	errs.MultiStatementOff: {1064, "42000"},
 
