@@ -46,8 +46,6 @@ type plan struct {
 	absent   []int   // opRow: children that the file lacks
 }
 
-
-
 // newPlan makes the plan that reads n as type t.
 func newPlan(path, name string, n *node, t catalog.Type) (*plan, error) {
 	of, null := n.value()

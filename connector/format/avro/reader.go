@@ -18,6 +18,7 @@ type reader struct {
 	cols   []*vector.Vec // one a wanted column; equal ones share
 	fields []*plan       // one a field of the file's record
 	dst    []*vector.Vec // the vector of each field, nil to skip it
+	wanted []*vector.Vec // those of dst that are not nil
 	absent []*vector.Vec // Const NULL
 	width  int64         // bytes of a row
 	rows   int64         // most rows a batch
@@ -95,6 +96,7 @@ func (r *reader) bind(opts format.ReadOptions) error {
 			r.fields[f], r.dst[f], by[f] = p, c.Type.NewVec(0), i
 			r.width += p.width
 			r.cols = append(r.cols, r.dst[f])
+			r.wanted = append(r.wanted, r.dst[f])
 		}
 	}
 	r.cur.spend = r.spend
@@ -153,11 +155,8 @@ func (r *reader) Next(ctx context.Context) (_ *vector.Batch, err error) {
 			r.err = err
 		}
 	}()
-	for i, v := range r.dst {
-		if v != nil {
-			v.Reset()
-			r.dst[i] = v
-		}
+	for _, v := range r.wanted {
+		v.Reset()
 	}
 	r.spent = 0
 	n := int64(0)
@@ -170,10 +169,19 @@ func (r *reader) Next(ctx context.Context) (_ *vector.Batch, err error) {
 				break
 			}
 			b := r.blocks[0]
+			if len(r.wanted) == 0 { // the counts say it all
+				r.left, r.blocks = b.rows, r.blocks[1:]
+				continue
+			}
 			if r.cur.b, err = r.c.read(b); err != nil {
 				return nil, err
 			}
 			r.cur.at, r.left, r.blocks = 0, b.rows, r.blocks[1:]
+		}
+		if len(r.wanted) == 0 {
+			k := min(r.left, r.rows-n)
+			r.left, n = r.left-k, n+k
+			continue
 		}
 		for ; r.left > 0 && n < r.rows && r.spent < batchBytes; n++ {
 			if err := r.record(); err != nil {
