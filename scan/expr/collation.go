@@ -410,6 +410,9 @@ func (c *collation) compare(a, b []byte) int {
 		return 0
 	}
 	a, b = a[i:], b[i:]
+	if r, ok := c.compareASCII(a, b); ok {
+		return r
+	}
 	var x, y [64]uint16
 	p, q := c.weigh(x[:0], a), c.weigh(y[:0], b)
 	n := min(len(p), len(q))
@@ -442,6 +445,92 @@ func (c *collation) compare(a, b []byte) int {
 		}
 	}
 	return 0
+}
+
+// ascii returns the weights of ASCII, 0 for ignored characters.
+func (c *collation) ascii() *[128]uint16 {
+	switch c.family {
+	case byUCA900:
+		return &ascii9
+	case byUCA400:
+		return &ascii4
+	}
+	return &asciiUpper
+}
+
+// asciiUpper are ASCII's weights in collations of upper case letters, one more
+// than the code point so that none is ignored.
+var asciiUpper = func() (t [128]uint16) {
+	for i := range t {
+		c := i
+		if c >= 'a' && c <= 'z' {
+			c -= 32
+		}
+		t[i] = uint16(c) + 1
+	}
+	return t
+}()
+
+// compareASCII compares texts whose first difference lies within ASCII; ok is
+// false when it does not.
+func (c *collation) compareASCII(a, b []byte) (r int, ok bool) {
+	if c.family == byLatin1General {
+		return 0, false
+	}
+	t := c.ascii()
+	i, j := 0, 0
+	for {
+		var x, y uint16
+		for i < len(a) && x == 0 {
+			if a[i] >= utf8.RuneSelf {
+				return 0, false
+			}
+			x = t[a[i]]
+			i++
+		}
+		for j < len(b) && y == 0 {
+			if b[j] >= utf8.RuneSelf {
+				return 0, false
+			}
+			y = t[b[j]]
+			j++
+		}
+		switch {
+		case x == y && x == 0:
+			return 0, true
+		case x == y:
+			continue
+		case x != 0 && y != 0:
+			return sign(int(x) - int(y)), true
+		case !c.pad:
+			return sign(int(x) - int(y)), true
+		}
+		// One has ended: it goes on with spaces.
+		sp := t[' ']
+		for ; x == sp && i < len(a); i++ {
+			if a[i] >= utf8.RuneSelf {
+				return 0, false
+			}
+			if w := t[a[i]]; w != 0 {
+				x = w
+			}
+		}
+		for ; y == sp && j < len(b); j++ {
+			if b[j] >= utf8.RuneSelf {
+				return 0, false
+			}
+			if w := t[b[j]]; w != 0 {
+				y = w
+			}
+		}
+		if x == 0 {
+			x = sp
+		}
+		if y == 0 {
+			y = sp
+		}
+		return sign(int(x) - int(y)), true
+	}
 }
 
 // padCompare compares bytes as if the shorter text went on with spaces.

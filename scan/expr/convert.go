@@ -252,14 +252,23 @@ func toDecimal(ev *evaluation) (*vector.Vec, error) {
 	}
 	if integral && to.Scale >= fs && to.Scale-fs <= 18 && !(from.Class == Int && intDigits(from)+to.Scale > to.Precision) {
 		p := pow10i[to.Scale-fs]
-		switch k {
-		case vector.I64:
+		switch {
+		case k == vector.I64 && a.Kind == vector.I64:
+			x, m := i64s(a)
+			for i := range out.I64s {
+				out.I64s[i] = x[i&m] * p
+			}
+			return out, nil
+		case k == vector.I64:
 			ev.rows(func(i int) { out.I64s[i] = intAt(a, i) * p })
 			return out, nil
-		case vector.I128:
+		case k == vector.I128:
 			ev.rows(func(i int) { out.I128s[i] = mul64(intAt(a, i), p) })
 			return out, nil
 		}
+	}
+	if from.Class == Decimal && to.Scale >= from.Scale && to.Scale-from.Scale <= 18 && to.Precision-to.Scale >= from.Precision-from.Scale && widen(ev, a, out, pow10i[to.Scale-from.Scale]) {
+		return out, nil
 	}
 	f := decs(ev.ctx, from, a)
 	limit := pow10big(to.Precision)
@@ -284,6 +293,33 @@ func toDecimal(ev *evaluation) (*vector.Vec, error) {
 		setDec(out, i, u)
 		return nil
 	})
+}
+
+// widen multiplies the rows of a decimal vector by p into a kind at least as
+// wide, where the product fits by type. It reports false for kinds that it does
+// not handle.
+func widen(ev *evaluation, a, out *vector.Vec, p int64) bool {
+	switch {
+	case a.Kind == vector.I128 && out.Kind == vector.I128:
+		x, m := i128s(a)
+		w := vector.Int128From(p)
+		for i := range out.I128s {
+			out.I128s[i] = mul128(x[i&m], w)
+		}
+	case a.Kind == vector.I128 && out.Kind == vector.I256 && p == 1:
+		x, m := i128s(a)
+		for i := range out.I256s {
+			out.I256s[i] = vector.Int256From(x[i&m])
+		}
+	case a.Kind == vector.I64 && out.Kind == vector.I256:
+		x, m := i64s(a)
+		for i := range out.I256s {
+			out.I256s[i] = vector.Int256From(mul64(x[i&m], p))
+		}
+	default:
+		return false
+	}
+	return true
 }
 
 // setDec sets row i of a decimal vector to an unscaled value that fits.

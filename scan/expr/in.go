@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"math"
 	"strings"
 
 	"github.com/thermocline/thermocline/internal/errs"
@@ -122,6 +123,8 @@ type constSet struct {
 	t      Type
 	ints   map[int64]struct{}
 	few    []int64
+	bits   []uint64 // of the values from base on, when they are close together
+	base   int64
 	keys   map[string]struct{}
 	coll   *collation
 	values []*vector.Vec
@@ -138,9 +141,19 @@ func newConstSet(t Type, items []*LiteralExpr) *constSet {
 			}
 			break
 		}
+		low, high := int64(math.MaxInt64), int64(math.MinInt64)
 		s.ints = make(map[int64]struct{}, len(items))
 		for _, l := range items {
-			s.ints[intAt(l.Val.Vec, 0)] = struct{}{}
+			x := intAt(l.Val.Vec, 0)
+			low, high = min(low, x), max(high, x)
+			s.ints[x] = struct{}{}
+		}
+		if span := uint64(high) - uint64(low); span < 1<<16 {
+			s.base, s.bits = low, make([]uint64, span/64+1)
+			for x := range s.ints {
+				at := uint64(x - low)
+				s.bits[at>>6] |= 1 << (at & 63)
+			}
 		}
 	case k == vector.Str && t.Class != JSON:
 		s.coll = collationOf(t).ready()
@@ -178,6 +191,21 @@ func (s *constSet) probe(ev *evaluation, v, out *vector.Vec) {
 					out.I8s[i] = 1
 					return
 				}
+			}
+		})
+	case s.bits != nil && v.Kind == vector.I32:
+		x, m := i32s(v)
+		n := uint64(len(s.bits)) * 64
+		for i := range out.I8s {
+			if at := uint64(int64(x[i&m]) - s.base); at < n {
+				out.I8s[i] = int8(s.bits[at>>6] >> (at & 63) & 1)
+			}
+		}
+	case s.bits != nil:
+		n := uint64(len(s.bits)) * 64
+		ev.rows(func(i int) {
+			if at := uint64(intAt(v, i) - s.base); at < n {
+				out.I8s[i] = int8(s.bits[at>>6] >> (at & 63) & 1)
 			}
 		})
 	case s.ints != nil:

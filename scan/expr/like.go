@@ -89,6 +89,8 @@ type likeMatcher struct {
 	parts []likePart // at least one
 	// plain: bytes compare, no _: prefix, contains and suffix by bytes.
 	plain bool
+	// ascii are the weights of ASCII, nil where characters equal themselves only.
+	ascii *[128]uint16
 }
 
 // likePart is the text between two %. Elements are characters, -1 for _.
@@ -98,7 +100,7 @@ type likePart struct {
 }
 
 func compileLike(p []byte, escape rune, c *collation) *likeMatcher {
-	m := &likeMatcher{c: c, parts: make([]likePart, 1), plain: c.family == byBytes}
+	m := newLikeMatcher(c)
 	part := &m.parts[0]
 	for len(p) > 0 {
 		r, n := utf8.DecodeRune(p)
@@ -126,6 +128,14 @@ func compileLike(p []byte, escape rune, c *collation) *likeMatcher {
 		}
 		part.runes = append(part.runes, r)
 		part.bytes = append(part.bytes, raw...)
+	}
+	return m
+}
+
+func newLikeMatcher(c *collation) *likeMatcher {
+	m := &likeMatcher{c: c, parts: make([]likePart, 1), plain: c.family == byBytes}
+	if c.family != byBytes && c.family != byLatin1General {
+		m.ascii = c.ascii()
 	}
 	return m
 }
@@ -238,8 +248,14 @@ func (m *likeMatcher) at(s []byte, p []rune) (int, bool) {
 			return 0, false
 		}
 		r, n := m.char(s[i:])
-		if want >= 0 && r != want && !m.c.sameChar(r, want) {
-			return 0, false
+		if want >= 0 && r != want {
+			if r < utf8.RuneSelf && want < utf8.RuneSelf {
+				if m.ascii == nil || m.ascii[r] != m.ascii[want] {
+					return 0, false
+				}
+			} else if !m.c.sameChar(r, want) {
+				return 0, false
+			}
 		}
 		i += n
 	}

@@ -157,8 +157,29 @@ func lazyJunction(ev *evaluation, decided int8) (*vector.Vec, error) {
 				out.I8s[i] = 1 - decided
 			}
 		}
-		open := make([]uint16, 0, b.Rows())
+		open := make([]uint16, b.Rows())
 		x, m := i8s(v)
+		if v.Valid == nil && out.Valid == nil && m != 0 {
+			// Without NULLs: note the open rows without branches.
+			n := 0
+			if b.Sel == nil {
+				for i, y := range x[:ev.n] {
+					open[n] = uint16(i)
+					n += int((y ^ decided) & 1)
+					out.I8s[i] = y & 1
+				}
+			} else {
+				for _, i := range b.Sel {
+					y := x[i]
+					open[n] = i
+					n += int((y ^ decided) & 1)
+					out.I8s[i] = y & 1
+				}
+			}
+			b.Sel = open[:n]
+			continue
+		}
+		open = open[:0]
 		take := func(i int) {
 			switch {
 			case v.IsNull(i):

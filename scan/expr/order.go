@@ -170,6 +170,16 @@ func Hash(t Type, v *vector.Vec, sel []uint16, h []uint64) {
 				}
 			}
 			return
+		case v.Kind == vector.F64:
+			for k := range h {
+				i := row(k)
+				if v.IsNull(i) {
+					h[k] = mix(h[k], nullHash)
+				} else {
+					h[k] = mix(h[k], doubleKey(v.F64s[i]))
+				}
+			}
+			return
 		}
 	}
 	for k := range h {
@@ -180,6 +190,22 @@ func Hash(t Type, v *vector.Vec, sel []uint16, h []uint64) {
 			h[k] = mix(h[k], hashValue(t, v, i))
 		}
 	}
+}
+
+// hashBytes hashes short texts by two words.
+func hashBytes(s []byte) uint64 {
+	n := len(s)
+	switch {
+	case n > 16:
+		return maphash.Bytes(hashSeed, s)
+	case n >= 8:
+		return mix(binary.LittleEndian.Uint64(s)^uint64(n)<<56, binary.LittleEndian.Uint64(s[n-8:]))
+	case n >= 4:
+		return mix(uint64(binary.LittleEndian.Uint32(s))<<8^uint64(n), uint64(binary.LittleEndian.Uint32(s[n-4:])))
+	case n > 0:
+		return mix(uint64(n), uint64(s[0])|uint64(s[n/2])<<8|uint64(s[n-1])<<16)
+	}
+	return 0
 }
 
 func hashValue(t Type, v *vector.Vec, row int) uint64 {
@@ -212,7 +238,7 @@ func hashValue(t Type, v *vector.Vec, row int) uint64 {
 			if c.pad {
 				s = trimSpaces(s)
 			}
-			return maphash.Bytes(hashSeed, s)
+			return hashBytes(s)
 		}
 		var buf [128]byte
 		return maphash.Bytes(hashSeed, c.ready().appendKey(buf[:0], s))

@@ -590,7 +590,7 @@ func (c *collation) index(s, p []byte) int {
 	for _, r := range string(p) {
 		runes = append(runes, r)
 	}
-	m := likeMatcher{c: c}
+	m := newLikeMatcher(c)
 	for at := 0; ; {
 		if _, ok := m.at(s[at:], runes); ok {
 			return at
