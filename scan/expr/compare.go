@@ -415,7 +415,7 @@ func compareKernel(op string, t Type) kernel {
 		return func(ev *evaluation) (*vector.Vec, error) {
 			a, am := f64s(ev.args[0])
 			b, bm := f64s(ev.args[1])
-			return compareWith(ev, set, func(i int) int { return compareDouble(a[i&am], b[i&bm]) }), nil
+			return compareDoubles(ev, set, a, am, b, bm), nil
 		}
 	case vector.Str:
 		if t.Class != JSON {
@@ -465,6 +465,31 @@ func compareLoop[T int8 | int32 | int64](ev *evaluation, set uint8, a []T, am in
 		for i := range r {
 			r[i] = b2i(a[i&am] >= b[i&bm])
 		}
+	}
+	return out
+}
+
+// compareDoubles compares as processors do, and looks again only if there was
+// a NaN, which only lake files have.
+func compareDoubles(ev *evaluation, set uint8, a []float64, am int, b []float64, bm int) *vector.Vec {
+	out := ev.out(vector.I8)
+	r := out.I8s
+	nan := false
+	for i := range r {
+		x, y := a[i&am], b[i&bm]
+		var less, more int8
+		if x < y {
+			less = 1
+		}
+		if x > y {
+			more = 1
+		}
+		nan = nan || x != x || y != y
+		// 1 less, 2 equal, 4 greater
+		r[i] = int8(set>>(1+more-less)) & 1
+	}
+	if nan {
+		ev.rows(func(i int) { r[i] = int8(set >> (compareDouble(a[i&am], b[i&bm]) + 1) & 1) })
 	}
 	return out
 }

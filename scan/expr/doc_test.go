@@ -1,0 +1,121 @@
+package expr
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+	"testing"
+
+	"github.com/thermocline/thermocline/internal/testkit"
+)
+
+// aggregateDocs are one line an aggregate.
+var aggregateDocs = map[string][2]string{
+	"COUNT": {"COUNT(*) · COUNT(x) · COUNT(DISTINCT x, …)", "Rows; rows where x is not NULL; different tuples without NULL."}, "SUM": {"SUM([DISTINCT] x)", "Exact for exact numbers (DECIMAL with 22 more digits), DOUBLE for others; NULL for no rows."},
+	"AVG": {"AVG([DISTINCT] x)", "The exact sum divided by the count, with div_precision_increment more digits."}, "MIN": {"MIN(x)", "The least value; text by collation."}, "MAX": {"MAX(x)", "The greatest value; text by collation."},
+	"STD": {"STD(x)", "Same as STDDEV_POP."}, "STDDEV": {"STDDEV(x)", "Same as STDDEV_POP."}, "STDDEV_POP": {"STDDEV_POP(x)", "The population's standard deviation."}, "STDDEV_SAMP": {"STDDEV_SAMP(x)", "The sample's standard deviation."},
+	"VARIANCE": {"VARIANCE(x)", "Same as VAR_POP."}, "VAR_POP": {"VAR_POP(x)", "The population's variance."}, "VAR_SAMP": {"VAR_SAMP(x)", "The sample's variance."},
+	"BIT_AND": {"BIT_AND(x)", "All bits for no rows."}, "BIT_OR": {"BIT_OR(x)", "0 for no rows."}, "BIT_XOR": {"BIT_XOR(x)", "0 for no rows."},
+	"GROUP_CONCAT": {"GROUP_CONCAT([DISTINCT] x, … [ORDER BY …] [SEPARATOR s])", "The texts one after another, at most group_concat_max_len bytes."}, "ANY_VALUE": {"ANY_VALUE(x)", "The value of some row, here the first that was read."},
+	"JSON_ARRAYAGG": {"JSON_ARRAYAGG(x)", "An array of the values, NULLs included."}, "JSON_OBJECTAGG": {"JSON_OBJECTAGG(k, x)", "An object of keys and values; of two with one key the last."},
+}
+
+var classTitles = []struct{ class, title string }{
+	{"operator", "Arithmetic and bits"}, {"comparison", "Comparison"}, {"logic", "Logic"}, {"control", "Conditions"}, {"math", "Numbers"}, {"string", "Text"},
+	{"regexp", "Regular expressions"}, {"date", "Dates and times"}, {"json", "JSON"}, {"encoding", "Checksums and encodings"}, {"information", "About the session and values"}, {"misc", "Others"},
+}
+
+func functionDocs() string {
+	var b strings.Builder
+	b.WriteString(`# Functions and operators
+
+Generated from the registry of ` + "`scan/expr`" + ` (` + "`go test ./scan/expr -run TestFunctionDocs -update`" + `).
+
+Semantics are MySQL 8's. A function that MySQL has and that is not listed here is refused by name (error 1235).
+Unless its line says otherwise a function is NULL where an argument is. CAST and CONVERT know SIGNED, UNSIGNED, DECIMAL, FLOAT, DOUBLE,
+REAL, CHAR, NCHAR, BINARY, DATE, DATETIME, TIME, YEAR and JSON.
+
+Collations: utf8mb4_0900_ai_ci, utf8mb4_0900_bin, and of utf8mb4 and utf8mb3 _bin, _general_ci, _unicode_ci; ascii_general_ci, ascii_bin,
+latin1_swedish_ci, latin1_general_ci, latin1_bin; binary. Others are refused by name.
+
+Known differences from MySQL: CASE and IF of integers and decimals show all digits of the result's scale, where MySQL shows a value
+with its own (1 instead of 1.00); decimals of more than 76 digits, dates whose month or day is zero, and regular expressions that
+Go's engine would read otherwise than ICU are refused; RAND without a seed, UUID and SLEEP aside, nothing else differs knowingly.
+`)
+	names := map[string][]string{}
+	for a, to := range aliases {
+		names[to] = append(names[to], a)
+	}
+	for _, c := range classTitles {
+		fmt.Fprintf(&b, "\n## %s\n\n| | |\n|---|---|\n", c.title)
+		var list []*function
+		for _, f := range functions {
+			if f.class == c.class {
+				list = append(list, f)
+			}
+		}
+		sort.Slice(list, func(i, j int) bool { return list[i].name < list[j].name })
+		for _, f := range list {
+			doc := f.doc
+			if also := names[f.name]; len(also) > 0 {
+				sort.Strings(also)
+				doc += " Also " + strings.Join(also, ", ") + "."
+			}
+			fmt.Fprintf(&b, "| `%s` | %s |\n", strings.ReplaceAll(f.usage, "|", "\\|"), strings.ReplaceAll(doc, "|", "\\|"))
+		}
+	}
+	b.WriteString("\n## Aggregates\n\n| | |\n|---|---|\n")
+	var list []string
+	for a := range aggregates {
+		list = append(list, a)
+	}
+	sort.Strings(list)
+	for _, a := range list {
+		d := aggregateDocs[a]
+		fmt.Fprintf(&b, "| `%s` | %s |\n", d[0], d[1])
+	}
+	return b.String()
+}
+
+// TestFunctionDocs keeps docs/functions.md equal to the registry.
+func TestFunctionDocs(t *testing.T) {
+	known := map[string]bool{"": true}
+	for _, c := range classTitles {
+		known[c.class] = true
+	}
+	for _, f := range functions {
+		if !known[f.class] {
+			t.Errorf("%s has the unknown class %q", f.name, f.class)
+		}
+		if f.class != "" && (f.doc == "" || f.usage == "") {
+			t.Errorf("%s has no documentation", f.name)
+		}
+	}
+	for a := range aggregates {
+		if aggregateDocs[a][1] == "" {
+			t.Errorf("the aggregate %s has no documentation", a)
+		}
+	}
+	for a, to := range aliases {
+		if functions[to] == nil || functions[a] != nil {
+			t.Errorf("the alias %s of %s is wrong", a, to)
+		}
+	}
+	file := filepath.Join(testkit.Root(), "docs", "functions.md")
+	want := functionDocs()
+	if *update {
+		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	got, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != want {
+		t.Errorf("%s is not what the registry says; run this test with -update", file)
+	}
+}
