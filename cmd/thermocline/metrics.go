@@ -5,17 +5,29 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/thermocline/thermocline/internal/memory"
+	"github.com/thermocline/thermocline/server/mysql"
 )
 
 // metrics makes the registry behind /metrics.
-func metrics(in *instance, root *memory.Budget) *prometheus.Registry {
+func metrics(in *instance, wire *mysql.Server, root *memory.Budget) *prometheus.Registry {
 	reg := prometheus.NewRegistry()
 	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	gauge := func(name, help string, f func() float64) {
 		reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "thermocline", Name: name, Help: help}, f))
 	}
+	counter := func(name, help string, f func() float64) {
+		reg.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Namespace: "thermocline", Name: name, Help: help}, f))
+	}
 	gauge("memory_reserved_bytes", "Memory that queries, ingest and compaction have reserved.", func() float64 { return float64(root.Used()) })
 	gauge("memory_limit_bytes", "The limit of the process's memory.", func() float64 { return float64(root.Limit()) })
+	gauge("mysql_connections", "Open connections of the MySQL port.", func() float64 { return float64(wire.Stats().Open) })
+	counter("mysql_connections_total", "Connections that the MySQL port accepted.", func() float64 { return float64(wire.Stats().Accepted) })
+	counter("mysql_connections_refused_total", "Connections beyond the limit.", func() float64 { return float64(wire.Stats().Refused) })
+	counter("mysql_logins_denied_total", "Logins that were denied.", func() float64 { return float64(wire.Stats().Denied) })
+	gauge("sessions", "Open sessions.", func() float64 { return float64(in.sessions.Counters().Sessions) })
+	counter("statements_total", "Statements that were run.", func() float64 { return float64(in.sessions.Counters().Statements) })
+	counter("statements_slow_total", "Statements longer than long_query_time.", func() float64 { return float64(in.sessions.Counters().SlowStatements) })
+	counter("statements_failed_total", "Statements that ended with an error.", func() float64 { return float64(in.sessions.Counters().Errors) })
 	reg.MustRegister(pipelineMetrics{in})
 	return reg
 }

@@ -153,7 +153,7 @@ func startInstance(ctx context.Context, cfg config) (_ *instance, err error) {
 		}
 	})
 	in.web = &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: console.Handler(console.Config{
-		Version: version, MySQL: in.MySQLAddr(), Metrics: metrics(in, root),
+		Version: version, MySQL: in.MySQLAddr(), Metrics: metrics(in, wire, root),
 		Health: func(ctx context.Context) error {
 			_, err := w.catalog.Databases(ctx)
 			return err
