@@ -377,6 +377,10 @@ func TestUnknown(t *testing.T) {
 // TestManyCommits checks that lists of manifests stay short and that nothing is
 // lost when manifests merge, by either way.
 func TestManyCommits(t *testing.T) {
+	commits := int64(150)
+	if testing.Short() {
+		commits = 50
+	}
 	for name, options := range map[string]map[string]string{
 		"small": {"manifest.merge-min-count": "5", "manifest.target-file-size": "20 kb"},
 		"full":  {"manifest.full-compaction-threshold-size": "6 kb", "manifest.target-file-size": "3 kb"},
@@ -386,7 +390,7 @@ func TestManyCommits(t *testing.T) {
 			x := newTable(t, options)
 			c := x.committer("u")
 			var files []spec.DataFileMeta
-			for id := range int64(150) {
+			for id := range commits {
 				from := int32(id) * 10
 				f := x.file(0, from, from+9)
 				m := x.message("p", f)

@@ -125,7 +125,11 @@ func (x *table) history(c *commit.Committer, seed uint64) {
 }
 
 func TestExpire(t *testing.T) {
-	for seed := range uint64(8) {
+	seeds := uint64(8)
+	if testing.Short() {
+		seeds = 2
+	}
+	for seed := range seeds {
 		x := newTable(t, map[string]string{"thermocline.maintenance": "true", "snapshot.num-retained.min": "5", "snapshot.time-retained": "10 min",
 			"manifest.merge-min-count": "4"})
 		plain := *x.schema

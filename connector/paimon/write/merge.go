@@ -170,7 +170,8 @@ func (m *merger) run(ctx context.Context, cursors []*cursor) error {
 				return err
 			}
 		}
-		if err := m.emit(ctx, top.batch, []uint16{uint16(top.row)}, top); err != nil {
+		m.sel = append(m.sel[:0], uint16(top.row))
+		if err := m.emit(ctx, top.batch, m.sel, top); err != nil {
 			return err
 		}
 		if err := top.next(ctx); err != nil {
