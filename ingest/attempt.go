@@ -269,7 +269,8 @@ func (a *attempt) copyOnce(ctx context.Context, pending []*sink.Table) (err erro
 	for _, t := range pending {
 		tables := make([]*source.Table, len(t.Sources))
 		for i, id := range t.Sources {
-			d := *sn.Tables()[at[id]] // each lake table has its own identity columns
+			d := *sn.Tables()[at[id]] // each lake table has its own key and identity
+			d.Columns = slices.Clone(d.Columns)
 			tables[i] = &d
 		}
 		if err := a.create(ctx, t, tables); err != nil {

@@ -126,11 +126,25 @@ func (s *Server) install(ctx context.Context) error {
 	if u, err := user.Current(); err == nil {
 		args = append(args, "--user="+u.Username)
 	}
-	out, err := exec.CommandContext(ctx, inst, args...).CombinedOutput()
+	cmd := exec.CommandContext(ctx, inst, args...)
+	if cmd.Env, err = s.env(); err != nil {
+		return err
+	}
+	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("install MariaDB in %s: %w: %s", s.Dir, err, lastLine(out))
 	}
 	return nil
+}
+
+// env gives a server a temporary directory of its own: at its start it removes
+// every temporary table there, those of other servers too.
+func (s *Server) env() ([]string, error) {
+	tmp := filepath.Join(s.Dir, "tmp")
+	if err := os.MkdirAll(tmp, 0o755); err != nil {
+		return nil, err
+	}
+	return append(os.Environ(), "TMPDIR="+tmp), nil
 }
 
 func lastLine(b []byte) string {
@@ -151,6 +165,9 @@ func (s *Server) Restart(ctx context.Context) error {
 	defer log.Close()
 	s.cmd = exec.Command(bin, s.args...)
 	s.cmd.Stdout, s.cmd.Stderr = log, log
+	if s.cmd.Env, err = s.env(); err != nil {
+		return err
+	}
 	// A group of its own keeps the terminal's Ctrl-C away: we stop it in order.
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := s.cmd.Start(); err != nil {
