@@ -143,15 +143,6 @@ func newLikeMatcher(c *collation) *likeMatcher {
 // rawByte stands for a byte that is no UTF-8, in binary strings.
 func rawByte(b byte) rune { return 0x110000 + rune(b) }
 
-// prefix returns the text that all matches start with, and whether the pattern
-// is just that and a %.
-func (m *likeMatcher) prefix() (p []byte, only bool) {
-	if !m.plain {
-		return nil, false
-	}
-	return m.parts[0].bytes, len(m.parts) == 2 && len(m.parts[1].runes) == 0
-}
-
 func (m *likeMatcher) match(s []byte) bool {
 	if m.plain {
 		return m.matchBytes(s)

@@ -22,16 +22,9 @@ type parsed struct {
 	invalid bool // a day that the month has not, or partial; kind is Null
 }
 
-// dateMode are the rules for zero and partial dates.
-type dateMode struct {
-	allowInvalid bool // ALLOW_INVALID_DATES
-}
-
-func (m dateMode) valid(y, mo, d int) bool {
-	if mo < 1 || mo > 12 || d < 1 || d > 31 || y > 9999 {
-		return false
-	}
-	return d <= daysIn(y, mo)
+// validDate reports whether the month has the day.
+func validDate(y, mo, d int) bool {
+	return mo >= 1 && mo <= 12 && d >= 1 && y <= 9999 && d <= daysIn(y, mo)
 }
 
 func isPunct(c byte) bool {
@@ -177,7 +170,7 @@ func parseDateTime(s []byte, onlyDateTime bool) (p parsed) {
 	if fields < 3 || date[1] > 12 || date[2] > 31 || date[3] > 23 || date[4] > 59 || date[5] > 59 {
 		return parsed{truncated: true}
 	}
-	if !(dateMode{}).valid(y, date[1], date[2]) {
+	if !validDate(y, date[1], date[2]) {
 		return parsed{truncated: true, partial: date[1] == 0 || date[2] == 0, invalid: true}
 	}
 	p.kind = DateTime
@@ -382,7 +375,7 @@ func numberToDateTime(nr int64) (p parsed) {
 	d, t := nr/1000000, nr%1000000
 	y, m, day := int(d/10000), int(d/100%100), int(d%100)
 	h, mi, s := t/10000, t/100%100, t%100
-	if !(dateMode{}).valid(y, m, day) || h > 23 || mi > 59 || s > 59 {
+	if !validDate(y, m, day) || h > 23 || mi > 59 || s > 59 {
 		return parsed{truncated: true, partial: (m == 0 || day == 0) && m <= 12 && day <= 31}
 	}
 	return parsed{kind: kind, us: int64(daysOf(y, m, day))*usPerDay + h*usPerHour + mi*usPerMinute + s*usPerSecond}

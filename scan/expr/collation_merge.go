@@ -1,0 +1,97 @@
+package expr
+
+import (
+	"strings"
+
+	"github.com/thermocline/thermocline/internal/errs"
+)
+
+// resultCollation aggregates the collations of what makes a text: two equally
+// strong collations of one character set give its binary one, of coercibility
+// NONE, which may not be compared.
+func resultCollation(op string, ts ...Type) (Type, error) { return aggregateCollations(op, false, ts) }
+
+// mergeCollations aggregates the collations of what is compared. op names the
+// operation in the error.
+func mergeCollations(op string, ts ...Type) (Type, error) { return aggregateCollations(op, true, ts) }
+
+// aggregateCollations follows MySQL's DTCollation::aggregate.
+func aggregateCollations(op string, compared bool, ts []Type) (Type, error) {
+	var out Type
+	started := false
+	for _, t := range ts {
+		if t.Class == Bytes {
+			t.Collation = "binary"
+		}
+		if t.Collation == "" || t.Class == Null {
+			continue
+		}
+		if !started {
+			out, started = t, true
+			continue
+		}
+		if out.Collation == t.Collation {
+			out.Coercibility = min(out.Coercibility, t.Coercibility)
+			continue
+		}
+		switch {
+		case out.Collation == "binary" || t.Collation == "binary":
+			if out.Collation == "binary" && out.Coercibility > t.Coercibility || t.Collation == "binary" && t.Coercibility <= out.Coercibility {
+				out = t
+			}
+			continue
+		}
+		csA, csB := charsetOf(out.Collation), charsetOf(t.Collation)
+		if csA != csB {
+			// A character set that contains the other wins unless the other's
+			// collation is stronger and its text can be converted.
+			aUni, bUni := strings.HasPrefix(csA, "utf8"), strings.HasPrefix(csB, "utf8")
+			switch {
+			case superset(csA, csB) && (out.Coercibility < t.Coercibility || out.Coercibility == t.Coercibility && aUni):
+			case superset(csB, csA) && (t.Coercibility < out.Coercibility || t.Coercibility == out.Coercibility && bUni):
+				out = t
+			case out.Coercibility < t.Coercibility && t.Coercibility >= 3:
+			case t.Coercibility < out.Coercibility && out.Coercibility >= 3:
+				out = t
+			default:
+				return Type{}, collationMix(op, out, t)
+			}
+			continue
+		}
+		switch {
+		case out.Coercibility < t.Coercibility:
+		case t.Coercibility < out.Coercibility:
+			out = t
+		case out.Coercibility == 0:
+			return Type{}, collationMix(op, out, t)
+		case strings.HasSuffix(out.Collation, "_bin"):
+		case strings.HasSuffix(t.Collation, "_bin"):
+			out = t
+		case !compared:
+			out.Collation, out.Coercibility = csA+"_bin", 1
+		default:
+			return Type{}, collationMix(op, out, t)
+		}
+	}
+	return out, nil
+}
+
+func superset(a, b string) bool {
+	if b == "ascii" && a != "ascii" {
+		return true
+	}
+	switch a {
+	case "utf8mb4":
+		return b != "utf8mb4"
+	case "utf8mb3":
+		return b != "utf8mb4" && b != "utf8mb3"
+	}
+	return false
+}
+
+var coercibilityNames = [...]string{"EXPLICIT", "NONE", "IMPLICIT", "SYSCONST", "COERCIBLE", "NUMERIC", "IGNORABLE"}
+
+func collationMix(op string, a, b Type) error {
+	return errs.Userf(errs.CollationMix, "Illegal mix of collations (%s,%s) and (%s,%s) for operation '%s'",
+		a.Collation, coercibilityNames[min(a.Coercibility, 6)], b.Collation, coercibilityNames[min(b.Coercibility, 6)], op)
+}
