@@ -31,7 +31,7 @@ type token struct {
 	hint     int32 // 1 + index in lexer.hints of the last hint comment before it
 	pos, end int32
 	lead     int32 // start of an executable comment that opened before it, else pos
-	closed   int32 // end of the last executable comment that closed before it, or 0
+	closed   int32 // end of the last hint or executable comment before it, or 0
 	word     string
 	str      string
 }
@@ -57,7 +57,7 @@ type lexer struct {
 	nameEnd  int  // where the last token ended, if it was a name
 	exec     int  // depth of executable comments
 	lead     int  // where the outermost one opened, when no token followed yet
-	closed   int  // where the last one closed
+	closed   int  // where the last one, or a hint, closed
 	lake     bool
 	hints    []hintText
 	pending  int32 // hint for the next token
@@ -155,6 +155,7 @@ func (l *lexer) comment() bool {
 		l.hints = append(l.hints, hintText{l.pos + 3, rest[1:end], l.pending})
 		l.pending = int32(len(l.hints))
 		l.pos += 2 + end + 2
+		l.closed = l.pos
 		return true
 	}
 	end := strings.Index(rest, "*/")

@@ -116,10 +116,10 @@ func (p *parser) alterTable(pos At) Statement {
 	p.expect("TABLE")
 	t.IfExists = p.ifExists()
 	t.Name = p.objectName()
+	if p.isEnd() {
+		return t
+	}
 	for {
-		if p.isEnd() {
-			return t
-		}
 		t.Actions = append(t.Actions, p.alterAction()...)
 		if !p.accept(",") {
 			if p.is2("PARTITION", "BY") || p.is2("REMOVE", "PARTITIONING") {

@@ -16,8 +16,6 @@ func (p *parser) columnDef() *ColumnDef {
 // columnBody reads what follows the column's name.
 func (p *parser) columnBody(c *ColumnDef) {
 	switch {
-	case p.is(","), p.is(")"):
-		return // a name alone, of CREATE TABLE t (a, b) AS SELECT
 	case p.accept("AS"):
 		c.Generated = p.expr() // Flink's computed column
 	default:

@@ -330,8 +330,15 @@ func (p *parser) createTable(t *CreateTable) Statement {
 		start := int(p.tok.pos)
 		t.Query = p.query()
 		t.QueryText = p.textFrom(start)
-	} else if t.OnDuplicate != "" {
+		return t
+	}
+	if t.OnDuplicate != "" {
 		p.bad()
+	}
+	for _, c := range t.Columns {
+		if c.Type == nil && c.Generated == nil {
+			p.fail(int(c.At) + len(c.Name.Name))
+		}
 	}
 	return t
 }
@@ -509,6 +516,9 @@ func (p *parser) tableElements(t *CreateTable) {
 			t.Watermarks = append(t.Watermarks, p.watermark())
 		case p.startsConstraint():
 			t.Constraints = append(t.Constraints, p.constraint())
+		case p.isName() && (p.peek(1).word == "," || p.peek(1).word == ")"):
+			// A name alone, of CREATE TABLE t (a, b) AS SELECT ….
+			t.Columns = append(t.Columns, &ColumnDef{At: p.at(), Name: p.ident()})
 		default:
 			t.Columns = append(t.Columns, p.columnDef())
 		}

@@ -544,6 +544,9 @@ func (p *parser) stringLit(charset string) *StringLit {
 			buf = append(buf, p.tok.str...)
 			p.advance()
 		}
+		if s.First == len(buf) {
+			s.First = 0
+		}
 		s.Value = string(buf)
 	}
 	return s

@@ -290,7 +290,7 @@ func (p *parser) showCreate(s *Show) {
 		p.advance()
 		s.Kind = ShowCreateUser
 		if p.isEnd() {
-			s.User = &Account{At: p.at(), Current: true, Host: "%"}
+			s.User = &Account{At: At(p.prev.pos), Current: true, Host: "%"}
 		} else {
 			s.User = p.account()
 		}

@@ -128,6 +128,7 @@ func TestSplit(t *testing.T) {
 		{"SELECT 1", []string{"SELECT 1"}},
 		{"SELECT 1; SELECT ';', \"a;b\", `c;d` -- ; x\n ; /* ; */ SELECT 2 # ;\n;", []string{"SELECT 1", "SELECT ';', \"a;b\", `c;d`", "SELECT 2"}},
 		{"/*!40101 SET NAMES utf8 */;\nSELECT 1 /*!1 ; */", []string{"/*!40101 SET NAMES utf8 */", "SELECT 1 /*!1", ""}},
+		{"SELECT * FROM t /*+ OPTIONS('a'=';') */ ; SELECT 2 /* x */", []string{"SELECT * FROM t /*+ OPTIONS('a'=';') */", "SELECT 2"}},
 		{"SELECT 'open; SELECT 2", []string{"SELECT 'open; SELECT 2"}},
 		{"CREATE PROCEDURE p() BEGIN SELECT 1; IF a THEN SELECT CASE WHEN 1 THEN 2 END; END IF; END; SELECT 2", []string{"CREATE PROCEDURE p() BEGIN SELECT 1; IF a THEN SELECT CASE WHEN 1 THEN 2 END; END IF; END", "SELECT 2"}},
 		{"CREATE TABLE t (begin INT, `case` INT); SELECT 1", []string{"CREATE TABLE t (begin INT, `case` INT)", "SELECT 1"}},
