@@ -2,6 +2,7 @@ package read
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/thermocline/thermocline/catalog"
@@ -100,6 +101,7 @@ type fileReader struct {
 	r      format.Reader // nil: nothing has to be read
 	left   int64         // without r: rows still to deliver
 	seq    int64
+	del    *deleter // nil: no row is deleted
 	consts []*vector.Vec // one a column: partition values and NULLs
 	batch  vector.Batch
 }
@@ -130,15 +132,31 @@ func (sc *scan) openFile(ctx context.Context, e *spec.ManifestEntry, opts fileOp
 		}
 	}
 	f.batch.Cols = make([]*vector.Vec, len(l.cols), len(l.cols)+2)
+	m, err := sc.openDeletions(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	if m != nil {
+		f.del = &deleter{m: m}
+	}
+	if err := f.start(ctx); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// start opens the file itself, when anything of it has to be read.
+func (f *fileReader) start(ctx context.Context) error {
+	sc, e, l, opts := f.sc, f.e, f.layout, f.opts
 	if len(l.file) == 0 && !opts.merge && !opts.kinds {
 		if opts.part > 0 {
 			f.left = 0
 		}
-		return f, nil // the row count says it all
+		return nil // the row count says it all
 	}
 	fm, err := sc.st.src.Formats.ByFile(e.File.FileName)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	ro := format.ReadOptions{Path: f.path, Columns: l.file, Strict: true, Part: opts.part, Parts: opts.parts, BatchRows: sc.req.BatchRows, Budget: sc.req.Budget}
 	if opts.merge || opts.kinds {
@@ -153,23 +171,23 @@ func (sc *scan) openFile(ctx context.Context, e *spec.ManifestEntry, opts fileOp
 	ro.Filter, ro.FilterColumns = sc.fileFilter(e, opts)
 	file, err := sc.st.src.Files.Open(ctx, f.path)
 	if err != nil {
-		return nil, sc.st.src.vanished(sc.st.snap, f.path, err)
+		return sc.st.src.vanished(sc.st.snap, f.path, err)
 	}
 	if file.Size() != e.File.FileSize {
 		size := file.Size()
 		file.Close()
-		return nil, errs.Corruptf("table %s, snapshot %d: the file %s has %d bytes, its manifest says %d", sc.st.src.Name, sc.st.snap.ID, f.path, size, e.File.FileSize)
+		return errs.Corruptf("table %s, snapshot %d: the file %s has %d bytes, its manifest says %d", sc.st.src.Name, sc.st.snap.ID, f.path, size, e.File.FileSize)
 	}
-	f.r, err = fm.NewReader(ctx, file, ro)
+	r, err := fm.NewReader(ctx, file, ro)
 	if err != nil {
-		return nil, sc.st.src.vanished(sc.st.snap, f.path, err)
+		return sc.st.src.vanished(sc.st.snap, f.path, err)
 	}
+	f.r = r
 	if f.r.Rows() != e.File.RowCount {
 		rows := f.r.Rows()
-		f.r.Close()
-		return nil, errs.Corruptf("table %s, snapshot %d: the file %s has %d rows, its manifest says %d", sc.st.src.Name, sc.st.snap.ID, f.path, rows, e.File.RowCount)
+		return errs.Corruptf("table %s, snapshot %d: the file %s has %d rows, its manifest says %d", sc.st.src.Name, sc.st.snap.ID, f.path, rows, e.File.RowCount)
 	}
-	return f, nil
+	return nil
 }
 
 // LocalPath strips the scheme of a local URI, as external paths have it.
@@ -283,6 +301,10 @@ func (f *fileReader) Next(ctx context.Context) (*vector.Batch, error) {
 		}
 		out.Len, out.Seq = in.Len, in.Seq
 	}
+	out.Sel = nil
+	if f.del != nil {
+		f.del.apply(out)
+	}
 	out.Cols = out.Cols[:len(f.layout.cols)]
 	for i, s := range f.layout.cols {
 		if c := f.consts[i]; c != nil {
@@ -313,6 +335,10 @@ func (f *fileReader) Next(ctx context.Context) (*vector.Batch, error) {
 
 // Close closes the file.
 func (f *fileReader) Close() error {
+	if f.del != nil {
+		f.sc.req.Budget.Release(f.del.m.Bytes())
+		f.del = nil
+	}
 	if f.r == nil {
 		return nil
 	}

@@ -403,9 +403,10 @@ func (r *runCursor) load(ctx context.Context) error {
 			}
 			continue
 		}
-		if b.Len == 0 {
+		if b.Rows() == 0 {
 			continue
 		}
+		b = b.Compact() // rows with deletion vectors are few where runs are merged
 		l := r.cur.layout
 		r.batch, r.keys = b, r.keys[:0]
 		for _, k := range l.keys {

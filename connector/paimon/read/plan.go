@@ -97,7 +97,15 @@ func (st *State) RowCount(ctx context.Context) (int64, bool, error) {
 		}
 		return -1, false, nil
 	}
-	buckets, err := st.buckets(ctx, nil)
+	g, err := st.src.newEngine(st.schema)
+	if err != nil {
+		return 0, false, err
+	}
+	buckets, err := st.buckets(ctx, nil, g)
+	if err != nil {
+		return 0, false, err
+	}
+	dels, err := st.deletions(ctx)
 	if err != nil {
 		return 0, false, err
 	}
@@ -105,8 +113,12 @@ func (st *State) RowCount(ctx context.Context) (int64, bool, error) {
 	for _, b := range buckets {
 		for _, f := range b.files {
 			rows += f.File.RowCount
+			if d, ok := dels[f.File.FileName]; ok {
+				exact = exact && d.r.Cardinality.OK
+				rows -= d.r.Cardinality.V
+			}
 		}
-		exact = exact && (len(st.schema.PrimaryKeys) == 0 || rawConvertible(b.files))
+		exact = exact && (len(st.schema.PrimaryKeys) == 0 || g.alone(b.files))
 	}
 	return rows, exact, nil
 }
@@ -266,8 +278,9 @@ func (st *State) EachEntry(ctx context.Context, f func(e *spec.ManifestEntry)) e
 }
 
 // buckets returns the live files by partition and bucket, in the order of their
-// first file, after checking that all of them can be read.
-func (st *State) buckets(ctx context.Context, keep *partitionFilter) ([]*bucket, error) {
+// first file, after checking that all of them can be read. Files whose rows are
+// not visible are left out.
+func (st *State) buckets(ctx context.Context, keep *partitionFilter, g *engine) ([]*bucket, error) {
 	live, err := st.entries(ctx, keep)
 	if err != nil {
 		return nil, err
@@ -280,7 +293,7 @@ func (st *State) buckets(ctx context.Context, keep *partitionFilter) ([]*bucket,
 	var out []*bucket
 	for i := range live {
 		e := &live[i]
-		if e.Bucket == spec.PostponeBucket {
+		if e.Bucket == spec.PostponeBucket || g.skipLevel0 && e.File.Level == 0 {
 			continue // not visible to batch reads until it was compacted
 		}
 		from, err := st.src.Schema(ctx, e.File.SchemaID)
@@ -322,13 +335,23 @@ func (st *State) Plan(ctx context.Context, req connector.ScanRequest) (*connecto
 	if req.NoPruning {
 		filter = nil
 	}
-	p := newPruner(st, filter)
-	buckets, err := st.buckets(ctx, p.partitions())
+	g, err := st.src.newEngine(st.schema)
+	if err != nil {
+		return nil, err
+	}
+	p := newPruner(st, g, filter)
+	buckets, err := st.buckets(ctx, p.partitions(), g)
 	if err != nil {
 		return nil, err
 	}
 	plan := &connector.Plan{}
-	sc := &scan{st: st, req: req, filter: filter, paths: st.src.paths(st.schema)}
+	sc := &scan{st: st, req: req, engine: g, filter: filter, paths: st.src.paths(st.schema)}
+	if sc.deletions, err = st.deletions(ctx); err != nil {
+		return nil, err
+	}
+	if len(sc.deletions) > 0 && !g.vectors {
+		return nil, errs.Unsupportedf(-1, "reading tables with deletion vectors but without 'deletion-vectors.enabled' (table %s)", st.src.Name)
+	}
 	if err := sc.loadSchemas(ctx, buckets); err != nil {
 		return nil, err
 	}

@@ -17,13 +17,14 @@ var unknown = connector.Bounds{Nulls: -1, Rows: -1}
 // satisfies a filter.
 type pruner struct {
 	st     *State
+	engine *engine
 	filter *connector.Predicate // nil: everything is kept
 	part   *partitionFilter
 	hashes bucketFilter
 }
 
-func newPruner(st *State, filter *connector.Predicate) *pruner {
-	p := &pruner{st: st, filter: filter}
+func newPruner(st *State, g *engine, filter *connector.Predicate) *pruner {
+	p := &pruner{st: st, engine: g, filter: filter}
 	if filter != nil {
 		p.part = newPartitionFilter(st.schema, filter)
 		p.hashes = newBucketFilter(st.schema, filter)
@@ -142,7 +143,7 @@ func (p *pruner) bucket(sc *scan, b *bucket) ([]*spec.ManifestEntry, error) {
 	}
 	// A row of a primary-key table may hide an older one, so a file goes on its
 	// own only by its key range, or when no file can hide a row of another.
-	if len(p.st.schema.PrimaryKeys) > 0 && !oneUpperLevel(b.files) {
+	if len(p.st.schema.PrimaryKeys) > 0 && !p.engine.lone(b.files) {
 		for i, f := range b.files {
 			m, err := p.fileByKey(sc, f)
 			if err != nil {
@@ -158,17 +159,6 @@ func (p *pruner) bucket(sc *scan, b *bucket) ([]*spec.ManifestEntry, error) {
 		}
 	}
 	return kept, nil
-}
-
-// oneUpperLevel reports whether all files lie on one level above 0, where key
-// ranges do not overlap.
-func oneUpperLevel(files []*spec.ManifestEntry) bool {
-	for _, f := range files {
-		if f.File.Level == 0 || f.File.Level != files[0].File.Level {
-			return false
-		}
-	}
-	return true
 }
 
 // file judges a file by all its statistics.

@@ -16,17 +16,17 @@ func (s *Source) refuseTable(schema *catalog.Schema) error {
 	no := func(format string, args ...any) error {
 		return errs.Unsupportedf(-1, format+" (table "+s.Name+")", args...)
 	}
+	if _, err := s.newEngine(schema); err != nil {
+		return err
+	}
 	if len(schema.PrimaryKeys) > 0 {
-		if e := strings.ToLower(o.String("merge-engine", "deduplicate")); e != "deduplicate" {
-			return no("reading tables with 'merge-engine' = '%s'", e)
-		}
 		for _, k := range []string{"sequence.field", "record-level.expire-time", "pk-clustering-override"} {
 			if o.String(k, "") != "" {
 				return no("reading tables with '%s'", k)
 			}
 		}
 	}
-	for _, k := range []string{"deletion-vectors.enabled", "data-evolution.enabled", "postpone.merge-on-read", "sequence.snapshot-ordering", "chain-table.enabled", "query-auth.enabled"} {
+	for _, k := range []string{"data-evolution.enabled", "postpone.merge-on-read", "sequence.snapshot-ordering", "chain-table.enabled", "query-auth.enabled"} {
 		if o.Bool(k, false) {
 			return no("reading tables with '%s' = 'true'", k)
 		}

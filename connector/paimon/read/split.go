@@ -17,10 +17,13 @@ import (
 type scan struct {
 	st      *State
 	req     connector.ScanRequest
+	engine  *engine
 	filter  *connector.Predicate // nil with NoPruning
 	paths   *spec.Paths
 	schemas map[int64]*catalog.Schema // of the files
 	layouts map[layoutKey]*layout
+
+	deletions deletions
 }
 
 // loadSchemas reads the schemas of all files and works out how their columns
@@ -79,21 +82,10 @@ func newSection(partition spec.BinaryRow, runs [][]*spec.ManifestEntry) *section
 	return s
 }
 
-// rawConvertible reports whether the files of a bucket can be read one by one
-// because none hides a row of another and none holds deletions.
-func rawConvertible(files []*spec.ManifestEntry) bool {
-	for _, f := range files {
-		if f.File.Level == 0 || f.File.Level != files[0].File.Level || !f.File.DeleteRowCount.OK || f.File.DeleteRowCount.V != 0 {
-			return false
-		}
-	}
-	return true
-}
-
 // sections cuts the files of a bucket.
 func (sc *scan) sections(b *bucket, files []*spec.ManifestEntry) ([]*section, error) {
 	var out []*section
-	if len(sc.st.schema.PrimaryKeys) == 0 || rawConvertible(files) {
+	if len(sc.st.schema.PrimaryKeys) == 0 || sc.engine.alone(files) {
 		for _, f := range files {
 			s := newSection(b.partition, [][]*spec.ManifestEntry{{f}})
 			s.deletes = s.deletes && len(sc.st.schema.PrimaryKeys) > 0
@@ -371,9 +363,9 @@ func (r *rawReader) Next(ctx context.Context) (*vector.Batch, error) {
 			r.sel = make([]uint16, 0, b.Len) // a nil selection would mean all rows
 		}
 		r.sel = r.sel[:0]
-		for i := range b.Len {
-			if !retracts(kinds.I32s[i]) {
-				r.sel = append(r.sel, uint16(i))
+		for i := range b.Rows() {
+			if at := b.Row(i); !retracts(kinds.I32s[at]) {
+				r.sel = append(r.sel, uint16(at))
 			}
 		}
 		if len(r.sel) < b.Len {
