@@ -157,6 +157,8 @@ func rowText(s *catalog.Schema, b *vector.Batch, i int) string {
 			parts[c] = "NULL"
 		case v.Kind == vector.Str:
 			parts[c] = v.String(i)
+		case v.Kind == vector.F32:
+			parts[c] = fmt.Sprint(v.Values().F32s[v.At(i)])
 		case v.Kind == vector.F64:
 			parts[c] = fmt.Sprint(v.Values().F64s[v.At(i)])
 		case v.Kind == vector.I64 && f.Type.Kind != catalog.Decimal:

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	_ "github.com/go-sql-driver/mysql"
+	"go.uber.org/goleak"
 
 	"github.com/thermocline/thermocline/catalog"
 	"github.com/thermocline/thermocline/ingest/source"
@@ -417,3 +418,5 @@ func TestZooAgainstServer(t *testing.T) {
 		t.Errorf("only %d values compared", compared)
 	}
 }
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
