@@ -525,8 +525,11 @@ func random(ctx *Context, args []Expr) (Expr, error) {
 		if ev.n == 0 {
 			return out, nil
 		}
-		st, _ := ev.ctx.state.LoadOrStore(c, seeded(seed(0)))
-		r := st.(*randState)
+		r := seeded(seed(0))
+		if ev.ctx.state != nil {
+			st, _ := ev.ctx.state.LoadOrStore(c, r)
+			r = st.(*randState)
+		}
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		ev.rows(func(i int) { out.F64s[i] = r.next() })

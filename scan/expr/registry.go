@@ -44,10 +44,17 @@ func Cast(ctx *Context, e Expr, to Type) (Expr, error) {
 	return fold(ctx, c), nil
 }
 
-// Unify returns the expressions cast to one type that can be compared, hashed
-// and sorted together: of set operations' columns, of IN lists and join keys.
-// Set operations use it too (the type is that of COALESCE over them).
+// Unify returns the expressions converted to one type, that of COALESCE over
+// them: the columns of set operations and of VALUES. Keys of joins are not
+// unified but made comparable: see Comparable.
 func Unify(ctx *Context, es ...Expr) ([]Expr, Type, error) { return unify(ctx, es) }
+
+// Comparable converts two expressions to the type in which a = b compares them,
+// such as DOUBLE for a text and a number: for the keys of joins. The operands of
+// an "=" that Call made are converted already.
+func Comparable(ctx *Context, a, b Expr) (x, y Expr, t Type, err error) {
+	return comparable2(ctx, "=", a, b)
+}
 
 // Condition returns e as a predicate: a Bool that is true where e is not zero.
 func Condition(ctx *Context, e Expr) (Expr, error) { return condition(ctx, e) }
