@@ -8,7 +8,7 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 # Packages whose code runs concurrently; make test runs them with -race too.
 RACE = ./connector/... ./scan/... ./server/exec/... ./server/session/... ./server/mysql/... ./ingest/...
 
-.PHONY: build deps test test-go test-race test-e2e lint fuzz demo bench clean
+.PHONY: build deps test test-go test-race interop lint fuzz demo bench clean
 
 build: ## the binary, bin/thermocline
 	@mkdir -p bin
@@ -26,6 +26,11 @@ test-go: ## all packages
 
 test-race: ## the concurrent packages under the race detector, their short tests
 	CGO_ENABLED=1 go test -count=1 -short -race -timeout 20m $(RACE)
+
+JAVA_PAIMON = $(abspath ../shared/oracles/paimon-java/paimon-java)
+interop: ## Java Paimon reads and writes the same tables; needs ../shared and Java
+	THERMOCLINE_PAIMON_JAVA=$(JAVA_PAIMON) go test -count=1 -timeout 20m -run 'TestJava' ./connector/paimon/...
+	@eval "$$(.ci/deps)"; THERMOCLINE_PAIMON_JAVA=$(JAVA_PAIMON) go test -count=1 -timeout 20m -run 'TestDemoOnce' ./cmd/thermocline
 
 lint: ## gofmt, go vet, staticcheck
 	@out=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "not gofmt-ed: $$out"; exit 1; fi

@@ -256,6 +256,26 @@ for r in df.itertuples(index=False):
 			t.Fatalf("pypaimon reads\n%s", out)
 		}
 	})
+	t.Run("Java Paimon", func(t *testing.T) {
+		program := os.Getenv("THERMOCLINE_PAIMON_JAVA")
+		if program == "" {
+			t.Skip("needs THERMOCLINE_PAIMON_JAVA, a program that runs Java Paimon: run make interop where ../shared lies beside the repository")
+		}
+		out, err := exec.Command(program, "dump", filepath.Join(dir, "lake", "dwd.db", "orders_paimon")).Output()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		var got []string
+		for l := range strings.Lines(string(out)) {
+			if strings.HasPrefix(l, "[") {
+				got = append(got, strings.Join(strings.Split(l, ",")[:5], ","))
+			}
+		}
+		want := `[1001,1,"US",20.5,"NEW" [1002,2,"EU",35.2,"NEW" [1003,3,"CN",66.6,"NEW" [1004,4,"UK",38.9,"NEW" [1005,5,"AU",25.3,"NEW" [1006,6,"JP",33.8,"NEW" [3001,31,"US",12.3,"PAID" [6001,61,"US",23.5,"PAID" [6002,62,"EU",32,"PAID"`
+		if strings.Join(got, " ") != want {
+			t.Fatalf("Java reads %s", out)
+		}
+	})
 	t.Run("sql", func(t *testing.T) {
 		out, err := exec.Command(binary(t), "sql", "--warehouse", filepath.Join(dir, "lake"), "--format", "tsv",
 			"-e", "SELECT order_id, amount FROM dwd.orders_paimon WHERE amount < 21 ORDER BY amount").CombinedOutput()
