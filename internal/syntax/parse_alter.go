@@ -256,7 +256,7 @@ func (p *parser) alterOther(start int, verb string) []AlterAction {
 		name += " " + p.tok.word
 	}
 	partition := strings.HasSuffix(name, "PARTITION")
-	for depth := 0; !p.isEnd(); p.advance() {
+	for depth := 0; !p.isEnd(); p.pass() {
 		// Partition actions take lists, and stand alone in their statement.
 		if depth == 0 && !partition && (p.is(",") || p.is(")")) {
 			break

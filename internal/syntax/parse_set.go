@@ -221,7 +221,7 @@ func (p *parser) flinkSet(pos At) Statement {
 		p.bad()
 	}
 	for !p.isEnd() {
-		p.advance()
+		p.pass()
 	}
 	return &SetOption{At: pos, Key: key, Value: p.textFrom(from)}
 }

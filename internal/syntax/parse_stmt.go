@@ -175,7 +175,7 @@ func (p *parser) otherStatement() string {
 // skip moves over the rest of the statement and returns it as unsupported.
 func (p *parser) skip(what string) Statement {
 	for !p.isEnd() {
-		p.advance()
+		p.pass()
 	}
 	return &Unsupported{At(p.stmtStart), what, p.textFrom(p.stmtStart)}
 }
@@ -186,6 +186,7 @@ func (p *parser) skipCompound(start int, what string) Statement {
 	s := splitter{lexer: newLexer(p.text, p.o)}
 	s.pos = start
 	piece := s.piece()
+	p.placeholders = s.params
 	p.reset(piece.End)
 	p.prev.end = int32(piece.End)
 	return &Unsupported{At(start), what, p.text[start:piece.End]}

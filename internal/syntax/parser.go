@@ -75,6 +75,15 @@ func (p *parser) advance() {
 	p.checkLex()
 }
 
+// pass moves over a token of text that is not looked into. A placeholder counts
+// there too.
+func (p *parser) pass() {
+	if p.tok.kind == tParam {
+		p.placeholders = append(p.placeholders, int(p.tok.pos))
+	}
+	p.advance()
+}
+
 func (p *parser) checkLex() {
 	if p.tok.kind == tError {
 		p.fail(int(p.tok.pos))

@@ -33,19 +33,19 @@ func CountPlaceholders(text string, o Options) int {
 	for s.pos < len(text) {
 		s.piece()
 	}
-	return s.params
+	return len(s.params)
 }
 
 // splitter reads tokens with one token of lookahead in word form only.
 type splitter struct {
 	lexer
-	params int
+	params []int // offsets of ?
 }
 
 func (s *splitter) take() token {
 	t := s.next()
 	if t.kind == tParam {
-		s.params++
+		s.params = append(s.params, int(t.pos))
 	}
 	return t
 }
