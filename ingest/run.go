@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -81,7 +82,7 @@ func (p *run) run(ctx context.Context) error {
 	reached := false
 	for {
 		a := &attempt{p: p, warned: map[source.ID]time.Time{}}
-		err := a.run(ctx)
+		err := flat(a.run(ctx))
 		switch {
 		case err == nil || ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, ctx.Err())):
 			p.set(func(s *Status) { s.State, s.Error = Stopped, "" })
@@ -110,6 +111,14 @@ func (p *run) run(ctx context.Context) error {
 		}
 		pause = min(2*pause, maxPause)
 	}
+}
+
+// flat puts the messages of joined errors on one line.
+func flat(err error) error {
+	if err == nil || !strings.Contains(err.Error(), "\n") {
+		return err
+	}
+	return &errs.Error{Class: errs.ClassOf(err), Kind: errs.KindOf(err), Msg: strings.ReplaceAll(err.Error(), "\n", "; "), Pos: -1}
 }
 
 // again reports whether another attempt from the last committed position may

@@ -492,6 +492,21 @@ func TestRefusals(t *testing.T) {
 			}
 		}
 	}
+	def, err := pipeline.Load([]byte(srv.yaml("c.b", "")), pipeline.LoadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := newLake(t)
+	o := other.options()
+	o.OpenLake = func(context.Context, map[string]string) (*Lake, error) {
+		return &Lake{Catalog: unwritable{other.catalog}, Files: other.files, Root: other.dir}, nil
+	}
+	if err := RunFile(context.Background(), o, def); err == nil || !strings.Contains(err.Error(), "does not support writing it") {
+		t.Error(err)
+	}
+	if _, err := other.catalog.Table(context.Background(), catalog.Identifier{Database: "c", Table: "b"}); errs.KindOf(err) != errs.UnknownTable {
+		t.Errorf("a table that cannot be written stayed: %v", err)
+	}
 	if dbs, err := l.catalog.Databases(context.Background()); err != nil || len(dbs) > 0 {
 		t.Errorf("databases %v were made (%v)", dbs, err)
 	}
@@ -504,6 +519,23 @@ func TestRefusals(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// unwritable is a catalog whose tables cannot be written.
+type unwritable struct{ catalog.Writable }
+
+func (u unwritable) CreateTable(ctx context.Context, id catalog.Identifier, s *catalog.Schema, ok bool) (catalog.Table, error) {
+	t, err := u.Writable.CreateTable(ctx, id, s, ok)
+	if err != nil {
+		return nil, err
+	}
+	return unwritableTable{t.(writableTable)}, nil
+}
+
+type unwritableTable struct{ writableTable }
+
+func (unwritableTable) NewWrite(context.Context, connector.WriteOptions) (connector.TableWrite, error) {
+	return nil, errs.Unsupportedf(-1, "writing it")
 }
 
 func TestPlan(t *testing.T) {

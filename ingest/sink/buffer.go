@@ -93,12 +93,8 @@ func (t *Table) drain(ctx context.Context, copying bool) error {
 	if b == nil || b.Len == 0 {
 		return nil
 	}
-	if t.write == nil {
-		w, err := t.table.NewWrite(ctx, connector.WriteOptions{CommitUser: t.set.o.User, Budget: t.set.o.Budget, NoCompaction: copying})
-		if err != nil {
-			return err
-		}
-		t.write = w
+	if err := t.openWriter(ctx, copying); err != nil {
+		return err
 	}
 	err := t.write.Write(ctx, b)
 	if errs.Is(err, errs.MemoryLimit) {
@@ -117,6 +113,19 @@ func (t *Table) drain(ctx context.Context, copying bool) error {
 		t.set.o.Budget.Release(t.buffer.reserved - size)
 		t.buffer.reserved = size
 	}
+	return nil
+}
+
+// openWriter starts a writer unless there is one.
+func (t *Table) openWriter(ctx context.Context, copying bool) error {
+	if t.write != nil {
+		return nil
+	}
+	w, err := t.table.NewWrite(ctx, connector.WriteOptions{CommitUser: t.set.o.User, Budget: t.set.o.Budget, NoCompaction: copying})
+	if err != nil {
+		return err
+	}
+	t.write = w
 	return nil
 }
 

@@ -281,11 +281,19 @@ func (s *Set) Create(ctx context.Context, t *Table, definitions []*source.Table,
 	if err := s.o.Catalog.CreateDatabase(ctx, t.ID.Database, true); err != nil {
 		return err
 	}
+	made := t.table == nil
 	tb, err := s.o.Catalog.CreateTable(ctx, t.ID, schema, true)
 	if err != nil {
 		return err
 	}
 	if err := t.open(ctx, tb); err != nil {
+		return err
+	}
+	// A table that asks for what cannot be written is not left behind.
+	if err := t.openWriter(ctx, true); err != nil {
+		if made {
+			err = errors.Join(err, s.o.Catalog.DropTable(ctx, t.ID))
+		}
 		return err
 	}
 	t.Definitions, t.print = definitions, Fingerprint(definitions)
