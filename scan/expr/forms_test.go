@@ -110,9 +110,9 @@ func TestForms(t *testing.T) {
 	tables := loadTables(t)
 	seen := map[string]bool{}
 	checked := 0
-	for _, c := range loadCases(t) {
+	for k, c := range loadCases(t) {
 		ctx, ok := contextOf(c)
-		if !ok || seen[c.SQL] {
+		if !ok || seen[c.SQL] || testing.Short() && k%10 != 0 {
 			continue
 		}
 		seen[c.SQL] = true
@@ -188,7 +188,7 @@ func TestForms(t *testing.T) {
 		}
 	}
 	t.Logf("%d evaluations", checked)
-	if checked < 10000 {
+	if checked < 10000 && !testing.Short() {
 		t.Errorf("only %d evaluations", checked)
 	}
 }
