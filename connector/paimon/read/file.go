@@ -21,7 +21,7 @@ type layoutKey struct {
 
 // layout says how the columns of files of one schema become a scan's columns.
 type layout struct {
-	cols []source        // one a column: the scan's, then for merging the keys not among them
+	cols []source        // one a column: the scan's, or for merging mergeCols
 	file []format.Column // what is read of a file
 	// For merging, the positions of the key columns in cols.
 	keys []int
@@ -41,22 +41,9 @@ type source struct {
 func (sc *scan) newLayout(from *catalog.Schema, merge bool) (*layout, error) {
 	to := sc.st.schema
 	l := &layout{}
-	cols := append([]int(nil), sc.req.Columns...)
+	cols := sc.req.Columns
 	if merge {
-		for _, k := range to.Columns(to.TrimmedPrimaryKeys()) {
-			at := -1
-			for i, c := range cols {
-				if c == k {
-					at = i
-					break
-				}
-			}
-			if at < 0 {
-				at = len(cols)
-				cols = append(cols, k)
-			}
-			l.keys = append(l.keys, at)
-		}
+		cols, l.keys = sc.mergeCols, sc.mergeKeys
 	}
 	for _, c := range cols {
 		f := to.Fields[c]
@@ -101,7 +88,7 @@ type fileReader struct {
 	r      format.Reader // nil: nothing has to be read
 	left   int64         // without r: rows still to deliver
 	seq    int64
-	del    *deleter // nil: no row is deleted
+	del    *deleter      // nil: no row is deleted
 	consts []*vector.Vec // one a column: partition values and NULLs
 	batch  vector.Batch
 }

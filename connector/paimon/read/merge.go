@@ -30,6 +30,8 @@ type mergeReader struct {
 	started bool
 
 	ignoreDeletes bool
+	group         *group // nil: of the rows of a key the newest wins
+	heads         []*runCursor
 	rows          int // most rows of a batch
 	out           vector.Batch
 	pending       []stretch
@@ -60,6 +62,7 @@ type runCursor struct {
 	shape keyShape
 	seq   []int64
 	kinds []int32 // nil: all are additions
+	level int32   // of the current file
 	bases []int   // where out's columns have this batch's string buffers, -1: nowhere
 }
 
@@ -68,7 +71,10 @@ func newMergeReader(_ context.Context, sc *scan, s *section) (*mergeReader, erro
 	if m.rows <= 0 || m.rows > vector.MaxBatchRows {
 		m.rows = vector.BatchRows
 	}
-	m.ignoreDeletes = spec.NewOptions(sc.st.schema.Options).Bool("ignore-delete", false)
+	m.ignoreDeletes = sc.engine.ignoreDeletes && !sc.engine.combines()
+	if !sc.engine.plain() {
+		m.group = newGroup(sc)
+	}
 	shape := shapeOf(spec.TypesOf(sc.st.schema, sc.st.schema.TrimmedPrimaryKeys()))
 	for i, files := range s.runs {
 		m.runs = append(m.runs, &runCursor{sc: sc, id: i, files: files, shape: shape})
@@ -78,6 +84,9 @@ func newMergeReader(_ context.Context, sc *scan, s *section) (*mergeReader, erro
 	}
 	// The output's values; string bytes are shared with the runs' batches.
 	m.held = int64(m.rows) * 16 * int64(len(m.out.Cols))
+	if sc.engine.combines() {
+		m.held *= 2 // and the rows made of several
+	}
 	if err := sc.req.Budget.Reserve(m.held); err != nil {
 		return nil, err
 	}
@@ -110,6 +119,12 @@ func (m *mergeReader) Next(ctx context.Context) (*vector.Batch, error) {
 		}
 		w := m.order[0]
 		if len(m.order) > 1 && compareHeads(w, m.order[1]) == 0 {
+			if m.group != nil {
+				if err := m.mergeHeads(ctx); err != nil {
+					return nil, err
+				}
+				continue
+			}
 			// One key in several runs: w has the newest row. The others' are passed,
 			// then w's.
 			for len(m.order) > 1 && compareHeads(w, m.order[1]) == 0 {
@@ -144,6 +159,31 @@ func (m *mergeReader) Next(ctx context.Context) (*vector.Batch, error) {
 		return nil, nil
 	}
 	return &m.out, nil
+}
+
+// mergeHeads merges the rows of the smallest key, which several runs have, into
+// one, and passes them.
+func (m *mergeReader) mergeHeads(ctx context.Context) error {
+	k := 2
+	for k < len(m.order) && compareHeads(m.order[0], m.order[k]) == 0 {
+		k++
+	}
+	m.heads = append(m.heads[:0], m.order[:k]...)
+	m.order = append(m.order[:0], m.order[k:]...)
+	r, pos, err := m.group.merge(m.heads)
+	if err != nil {
+		return err
+	}
+	if r != nil {
+		m.take(r, pos, pos+1)
+	}
+	for _, r := range m.heads {
+		r.pos++
+		if err := m.settle(ctx, r); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // resetOut empties the output.
@@ -248,6 +288,14 @@ func (r *runCursor) below(o *runCursor, end int) int {
 	return lo + sort.Search(hi-lo, func(i int) bool { return compareRows(r, lo+i, o, o.pos) >= 0 })
 }
 
+// kind returns the row kind of row i.
+func (r *runCursor) kind(i int) vector.RowKind {
+	if r.kinds == nil {
+		return vector.Insert
+	}
+	return vector.RowKind(r.kinds[i])
+}
+
 func (r *runCursor) retracts(i int) bool { return r.kinds != nil && retracts(r.kinds[i]) }
 
 // passIgnored passes deletions that the table ignores.
@@ -332,6 +380,9 @@ func (m *mergeReader) flush() {
 	m.out.Len += m.waiting
 	m.out.Seq = -1
 	m.pending, m.waiting = m.pending[:0], 0
+	if m.group != nil {
+		m.group.release()
+	}
 }
 
 // base returns where column c of the output has the string buffers of this
@@ -408,6 +459,7 @@ func (r *runCursor) load(ctx context.Context) error {
 		}
 		b = b.Compact() // rows with deletion vectors are few where runs are merged
 		l := r.cur.layout
+		r.level = r.cur.e.File.Level
 		r.batch, r.keys = b, r.keys[:0]
 		for _, k := range l.keys {
 			r.keys = append(r.keys, b.Cols[k])

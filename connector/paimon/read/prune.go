@@ -130,20 +130,25 @@ func (p *pruner) bucket(sc *scan, b *bucket) ([]*spec.ManifestEntry, error) {
 	}
 	may := make([]bool, len(b.files))
 	any := false
-	for i, f := range b.files {
-		m, err := p.file(sc, f)
-		if err != nil {
-			return nil, err
+	merges := len(p.st.schema.PrimaryKeys) > 0 && !p.engine.lone(b.files)
+	// Where a row is made of the values of several, the filter may hold for it
+	// and for none of them.
+	if !merges || !p.engine.combines() {
+		for i, f := range b.files {
+			m, err := p.file(sc, f)
+			if err != nil {
+				return nil, err
+			}
+			may[i] = m
+			any = any || m
 		}
-		may[i] = m
-		any = any || m
-	}
-	if !any {
-		return nil, nil
+		if !any {
+			return nil, nil
+		}
 	}
 	// A row of a primary-key table may hide an older one, so a file goes on its
 	// own only by its key range, or when no file can hide a row of another.
-	if len(p.st.schema.PrimaryKeys) > 0 && !p.engine.lone(b.files) {
+	if merges {
 		for i, f := range b.files {
 			m, err := p.fileByKey(sc, f)
 			if err != nil {

@@ -20,7 +20,7 @@ func (s *Source) refuseTable(schema *catalog.Schema) error {
 		return err
 	}
 	if len(schema.PrimaryKeys) > 0 {
-		for _, k := range []string{"sequence.field", "record-level.expire-time", "pk-clustering-override"} {
+		for _, k := range []string{"record-level.expire-time", "pk-clustering-override"} {
 			if o.String(k, "") != "" {
 				return no("reading tables with '%s'", k)
 			}

@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"context"
 	"errors"
+	"slices"
 	"sort"
 
 	"github.com/thermocline/thermocline/catalog"
@@ -22,6 +23,10 @@ type scan struct {
 	paths   *spec.Paths
 	schemas map[int64]*catalog.Schema // of the files
 	layouts map[layoutKey]*layout
+	// mergeCols are the columns read for merging: the scan's, then those that
+	// merging needs besides; mergeKeys are the positions of the keys in them.
+	mergeCols []int
+	mergeKeys []int
 
 	deletions deletions
 }
@@ -32,6 +37,21 @@ type scan struct {
 func (sc *scan) loadSchemas(ctx context.Context, buckets []*bucket) error {
 	sc.schemas = map[int64]*catalog.Schema{}
 	sc.layouts = map[layoutKey]*layout{}
+	sc.mergeCols = append([]int(nil), sc.req.Columns...)
+	position := func(c int) int {
+		i := slices.Index(sc.mergeCols, c)
+		if i < 0 {
+			i = len(sc.mergeCols)
+			sc.mergeCols = append(sc.mergeCols, c)
+		}
+		return i
+	}
+	for _, k := range sc.st.schema.Columns(sc.st.schema.TrimmedPrimaryKeys()) {
+		sc.mergeKeys = append(sc.mergeKeys, position(k))
+	}
+	for _, c := range sc.engine.extras() {
+		position(c)
+	}
 	for _, b := range buckets {
 		for _, e := range b.files {
 			id := e.File.SchemaID
