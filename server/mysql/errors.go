@@ -159,6 +159,22 @@ var kinds = map[errs.Kind]code{
 	errs.FileExists:     {1086, "HY000"},
 	errs.FilesVanished:  {1412, "HY000"},
 	errs.PortInUse:      {1105, "HY000"},
+
+	errs.InvalidJSONArg:  {3141, "22032"},
+	errs.JSONDepth:       {3157, "22032"},
+	errs.JSONArgType:     {3064, "HY000"},
+	errs.JSONNotCell:     {3165, "42000"},
+	errs.JSONVacuousPath: {3153, "42000"},
+	errs.JSONBoolean:     {3986, "HY000"},
+	errs.RegexpSyntax:    {3688, "HY000"},
+	errs.RegexpEscape:    {3689, "HY000"},
+	errs.RegexpParen:     {3691, "HY000"},
+	errs.RegexpInterval:  {3692, "HY000"},
+	errs.RegexpMaxMin:    {3693, "HY000"},
+	errs.RegexpBracket:   {3696, "HY000"},
+	errs.RegexpRange:     {3697, "HY000"},
+	errs.RegexpCharset:   {3995, "HY000"},
+	errs.IllegalValue:    {1367, "22007"},
 }
 
 // classes are for errors without a kind of their own.
