@@ -36,7 +36,10 @@ type clock struct {
 // newClock makes the clock of a column in a stripe whose writer was in zone.
 func newClock(of *file, n *node, t catalog.Type, zone string) (clock, error) {
 	k := clock{base: epoch2015, hybrid: !of.proleptic, path: of.path}
-	utc := false
+	utc, where := false, fmt.Sprintf("in the zone %q", zone)
+	if zone == "" {
+		where = "in a zone that is not recorded"
+	}
 	switch zone {
 	case "UTC", "GMT", "Etc/UTC", "Etc/GMT", "Z", "UCT", "Etc/UCT", "Zulu", "Etc/Zulu", "Universal", "Etc/Universal", "Greenwich", "Etc/Greenwich", "GMT0", "Etc/GMT0", "Etc/GMT+0", "Etc/GMT-0":
 		utc = true
@@ -44,7 +47,7 @@ func newClock(of *file, n *node, t catalog.Type, zone string) (clock, error) {
 	if n.kind == kindInstant {
 		k.instant = true
 		if !utc {
-			return k, errs.Unsupportedf(-1, "TIMESTAMP WITH LOCAL TIME ZONE in ORC written in the zone %q (%s)", zone, of.path)
+			return k, errs.Unsupportedf(-1, "TIMESTAMP WITH LOCAL TIME ZONE in ORC written %s (%s)", where, of.path)
 		}
 		return k, nil
 	}
@@ -53,7 +56,7 @@ func newClock(of *file, n *node, t catalog.Type, zone string) (clock, error) {
 	}
 	loc, err := time.LoadLocation(zone)
 	if err != nil || zone == "" || zone == "Local" {
-		return k, errs.Unsupportedf(-1, "TIMESTAMP in ORC written in the zone %q (%s)", zone, of.path)
+		return k, errs.Unsupportedf(-1, "TIMESTAMP in ORC written %s (%s)", where, of.path)
 	}
 	k.zone = loc
 	k.base = time.Date(2015, 1, 1, 0, 0, 0, 0, loc).Unix()
