@@ -54,6 +54,9 @@ type Info struct {
 	Size    int64
 	ModTime time.Time
 	Dir     bool
+	// ETag changes with the content where the store has such tags; else it is
+	// empty, and size and time have to do.
+	ETag string
 }
 
 // File is an open file. ReadAt is safe for concurrent use.
