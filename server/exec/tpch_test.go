@@ -120,7 +120,7 @@ func tpch(t testing.TB) *engine {
 // Rows may be in another order where the query leaves ties.
 func TestTPCH(t *testing.T) {
 	e := tpch(t)
-	fixtures := testkit.Shared(t, "fixtures/tpch")
+	fixtures := testkit.Testdata("tpch")
 	for n := 1; n <= 22; n++ {
 		t.Run(fmt.Sprintf("q%02d", n), func(t *testing.T) {
 			q, err := os.ReadFile(filepath.Join(fixtures, "queries", fmt.Sprintf("q%02d.sql", n)))
