@@ -25,13 +25,18 @@ import (
 // corpusTables are the tables of Java Paimon 2.0.0, with the rows that Java read
 // from them, that testdata/tables.tar.zst holds.
 var corpusTables = []string{
-	"append_bucketed", "append_unaware", "branch_fast_forward", "bucket_dynamic", "bucket_postpone", "changelog_lookup", "column_defaults",
-	"compression_parquet_gzip", "compression_parquet_lz4", "compression_parquet_none", "compression_parquet_snappy", "empty_no_snapshot",
-	"evolution_append_parquet", "evolution_casts_parquet", "evolution_pk_parquet", "expired_tag_kept", "file_index_files", "first_row", "ignore_delete",
-	"manifest_many_small", "odd_column_names", "overwrite_dynamic_static", "overwrite_pk_truncate", "partition_date", "partition_default_name",
-	"partition_multi_overwrite", "partition_string_special", "partition_timestamp", "pk_composite_key", "pk_dedup_levels_parquet", "pk_dedup_string_key",
-	"pk_dedup_thin_mode_parquet", "rollback_snapshot", "row_tracking", "stats_mode_counts", "stats_mode_full", "stats_mode_none", "stats_mode_per_field",
-	"tags_branches", "type_multiset", "types_append_parquet", "types_pk_parquet",
+	"aggregation_collections", "aggregation_overflow", "aggregation_remove_on_delete", "aggregation_retract", "aggregation_scalars",
+	"aggregation_sketches", "append_bucketed", "append_unaware", "branch_fast_forward", "bucket_cross_partition", "bucket_dynamic",
+	"bucket_dynamic_partitioned", "bucket_postpone", "bucket_postpone_compacted", "changelog_lookup", "column_defaults", "compression_parquet_gzip",
+	"compression_parquet_lz4", "compression_parquet_none", "compression_parquet_snappy", "dv_append_bitmap32", "dv_append_bitmap64", "dv_pk_bitmap32",
+	"dv_pk_mor", "empty_no_snapshot", "evolution_append_parquet", "evolution_casts_parquet", "evolution_pk_parquet", "expired_tag_kept",
+	"file_index_files", "first_row", "first_row_ignore_delete", "ignore_delete", "manifest_many_small", "odd_column_names", "overwrite_dynamic_static",
+	"overwrite_pk_truncate", "partial_update_ignore_delete", "partial_update_lookup_changelog", "partial_update_remove_on_delete",
+	"partial_update_remove_on_sequence_group", "partial_update_sequence_groups", "partition_date", "partition_default_name",
+	"partition_multi_overwrite", "partition_string_special", "partition_timestamp", "pk_composite_key", "pk_dedup_levels_parquet",
+	"pk_dedup_string_key", "pk_dedup_thin_mode_parquet", "rollback_snapshot", "row_tracking", "rowkind_field", "sequence_fields",
+	"sequence_fields_descending", "stats_mode_counts", "stats_mode_full", "stats_mode_none", "stats_mode_per_field", "tags_branches", "type_multiset",
+	"types_append_parquet", "types_pk_parquet",
 }
 
 const corpusArchive = "testdata/tables.tar.zst"

@@ -50,6 +50,17 @@ type rule struct {
 	aggregate *aggregate // nil: none
 	group     []int      // the ordering columns of its sequence group, nil: in none
 	orders    bool       // it is one of them
+	err       error      // why rows with this column cannot be merged
+}
+
+// refuseColumns returns why rows with the given columns cannot be merged.
+func (g *engine) refuseColumns(columns []int) error {
+	for _, c := range columns {
+		if g.combines() && g.columns[c].err != nil {
+			return g.columns[c].err
+		}
+	}
+	return nil
 }
 
 // newEngine reads the options of a table and refuses what is not implemented.

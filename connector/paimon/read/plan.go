@@ -371,6 +371,13 @@ func (st *State) Plan(ctx context.Context, req connector.ScanRequest) (*connecto
 		if err != nil {
 			return nil, err
 		}
+		for _, x := range s {
+			if x.merge {
+				if err := g.refuseColumns(req.Columns); err != nil {
+					return nil, err
+				}
+			}
+		}
 		sections = append(sections, s...)
 	}
 	plan.Splits, plan.Bytes = sc.splits(sections)

@@ -53,10 +53,7 @@ func (g *engine) aggregation(s *Source, schema *catalog.Schema, o *spec.Options)
 		case name == "":
 			name = "last_non_null_value"
 		}
-		var err error
-		if g.columns[i].aggregate, err = newAggregate(s, schema, o, f, name); err != nil {
-			return err
-		}
+		g.columns[i].aggregate, g.columns[i].err = newAggregate(s, schema, o, f, name)
 	}
 	return nil
 }
@@ -142,10 +139,7 @@ func (g *engine) partialUpdate(s *Source, schema *catalog.Schema, o *spec.Option
 		case name != "last_non_null_value" && r.group == nil:
 			return bad("the column %q has the aggregate function %s but is in no sequence group", f.Name, name)
 		}
-		var err error
-		if r.aggregate, err = newAggregate(s, schema, o, f, name); err != nil {
-			return err
-		}
+		r.aggregate, r.err = newAggregate(s, schema, o, f, name)
 	}
 	return nil
 }
