@@ -10,7 +10,6 @@ import (
 	"github.com/thermocline/thermocline/catalog"
 	"github.com/thermocline/thermocline/connector/fileio"
 	"github.com/thermocline/thermocline/connector/format"
-	"github.com/thermocline/thermocline/connector/format/parquet"
 	"github.com/thermocline/thermocline/connector/paimon/spec"
 )
 
@@ -55,7 +54,7 @@ func inspect(ctx context.Context, path string) (any, error) {
 	if name == "" {
 		return nil, fmt.Errorf("inspect %s: it is neither a metadata file of Paimon nor a data file with an extension", path)
 	}
-	fm, err := format.NewRegistry(parquet.Format{}).ByName(name)
+	fm, err := formats().ByName(name)
 	if err != nil {
 		return nil, err
 	}

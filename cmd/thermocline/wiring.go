@@ -13,6 +13,8 @@ import (
 	"github.com/thermocline/thermocline/catalog/filesystem"
 	"github.com/thermocline/thermocline/connector/fileio"
 	"github.com/thermocline/thermocline/connector/format"
+	"github.com/thermocline/thermocline/connector/format/avro"
+	"github.com/thermocline/thermocline/connector/format/orc"
 	"github.com/thermocline/thermocline/connector/format/parquet"
 	"github.com/thermocline/thermocline/connector/paimon"
 	"github.com/thermocline/thermocline/ingest"
@@ -35,6 +37,12 @@ type warehouse struct {
 	catalog catalog.Writable
 }
 
+// formats are the formats of data files: Parquet is read and written, the others
+// are read.
+func formats() *format.Registry {
+	return format.NewRegistry(parquet.Format{}, orc.Format{}, avro.Format{})
+}
+
 // openWarehouse opens the Paimon warehouse in a local folder, which need not
 // exist before the first write.
 func openWarehouse(path string) (*warehouse, error) {
@@ -42,7 +50,7 @@ func openWarehouse(path string) (*warehouse, error) {
 		return nil, fmt.Errorf("open warehouse %s: it is a file, not a folder", path)
 	}
 	files := fileio.Local{}
-	driver := paimon.NewDriver(paimon.Config{Files: files, Formats: format.NewRegistry(parquet.Format{})})
+	driver := paimon.NewDriver(paimon.Config{Files: files, Formats: formats()})
 	c, err := filesystem.Open(filesystem.Config{Files: files, Warehouse: path, Driver: driver})
 	if err != nil {
 		return nil, err

@@ -41,7 +41,11 @@ var rules = []rule{
 	{"connector", "connector/paimon/...", nil, "an interface package imports none of its implementations"},
 	{"connector", "connector/memory", nil, "an interface package imports none of its implementations"},
 	{"connector/format", "connector/format/parquet", nil, "an interface package imports none of its implementations"},
+	{"connector/format", "connector/format/orc", nil, "an interface package imports none of its implementations"},
+	{"connector/format", "connector/format/avro", nil, "an interface package imports none of its implementations"},
 	{"...", "connector/format/parquet", []string{"connector/format/parquet"}, "only cmd imports implementations"},
+	{"...", "connector/format/orc", []string{"connector/format/orc"}, "only cmd imports implementations"},
+	{"...", "connector/format/avro", []string{"connector/format/avro"}, "only cmd imports implementations"},
 	{"...", "catalog/filesystem", []string{"catalog/filesystem"}, "only cmd imports implementations"},
 	{"...", "connector/memory", []string{"connector/memory"}, "only cmd imports implementations"},
 	{"...", "connector/paimon", []string{"connector/paimon", "catalog/filesystem"}, "only cmd imports implementations"},
@@ -199,6 +203,8 @@ func TestRulesBite(t *testing.T) {
 		{"catalog/filesystem", module + "connector/paimon", false},
 		{"catalog/filesystem", module + "connector/paimon/spec", false},
 		{"connector/paimon/write", module + "connector/format/parquet", true},
+		{"connector/paimon/read", module + "connector/format/orc", true},
+		{"connector/format", module + "connector/format/avro", true},
 	} {
 		if got := violation(c.from, c.path) != ""; got != c.bad {
 			t.Errorf("%s -> %s: violation %v", c.from, c.path, got)
