@@ -76,11 +76,14 @@ func (u *upload) Write(p []byte) (int, error) {
 		}
 		n := min(room, len(p)-done)
 		if u.err = u.grow(len(u.buf) + n); u.err != nil {
-			if errs.ClassOf(u.err) == errs.Resource && len(u.buf) >= leastPart {
-				u.err = u.flush() // a smaller part than wanted
-				continue
+			short := errs.ClassOf(u.err) == errs.Resource
+			switch {
+			case short && u.underway != nil: // gives its memory back
+				u.err = u.await()
+			case short && len(u.buf) >= leastPart: // a smaller part than wanted
+				u.err = u.flush()
 			}
-			break
+			continue
 		}
 		u.buf = append(u.buf, p[done:done+n]...)
 		done += n
