@@ -80,13 +80,27 @@ var systemTables = map[string]*systemDef{
 		column("tag_name", text), column("snapshot_id", bigint), column("schema_id", bigint), column("commit_time", ts3.Required()), column("record_count", catalog.TBigInt),
 		column("create_time", ts3), column("time_retained", nullable),
 	}, fill: fillTags},
-	"branches":  {columns: []catalog.Field{column("branch_name", text), column("create_time", ts3.Required())}, fill: fillBranches},
+	"branches": {columns: []catalog.Field{column("branch_name", text), column("create_time", ts3.Required())}, fill: fillBranches},
+	"table_indexes": {versioned: true, columns: []catalog.Field{
+		column("partition", nullable), column("bucket", integer), column("index_type", text), column("file_name", text), column("file_size", bigint),
+		column("row_count", bigint), column("dv_ranges", catalog.Type{Kind: catalog.Array, Elem: &catalog.Type{Kind: catalog.Row, Fields: []catalog.Field{
+			{ID: 0, Name: "f0", Type: text}, {ID: 1, Name: "f1", Type: integer}, {ID: 2, Name: "f2", Type: integer}, {ID: 3, Name: "_CARDINALITY", Type: catalog.TBigInt},
+		}}}), column("row_range_start", catalog.TBigInt), column("row_range_end", catalog.TBigInt), column("index_field_id", catalog.TInt),
+		column("index_field_name", nullable),
+	}, fill: fillTableIndexes},
+	"aggregation_fields": {columns: []catalog.Field{
+		column("field_name", text), column("field_type", text), column("function", nullable), column("function_options", nullable), column("comment", nullable),
+	}, fill: fillAggregationFields},
+	"statistics": {versioned: true, columns: []catalog.Field{
+		column("snapshot_id", bigint), column("schema_id", bigint), column("mergedRecordCount", catalog.TBigInt), column("mergedRecordSize", catalog.TBigInt),
+		column("colstat", nullable),
+	}, fill: fillStatistics},
 	"consumers": {columns: []catalog.Field{column("consumer_id", text), column("next_snapshot_id", bigint)}, fill: fillConsumers},
 }
 
 // knownSystemTables are those of Java Paimon that are not implemented.
 var knownSystemTables = map[string]bool{
-	"aggregation_fields": true, "statistics": true, "audit_log": true, "binlog": true, "ro": true, "row_tracking": true, "table_indexes": true, "file_indexes": true,
+	"row_tracking": true, "file_indexes": true,
 }
 
 // SystemTables returns the names of the implemented system tables, sorted.
@@ -95,12 +109,18 @@ func SystemTables() []string {
 	for n := range systemTables {
 		names = append(names, n)
 	}
+	for n := range viewTables {
+		names = append(names, n)
+	}
 	sort.Strings(names)
 	return names
 }
 
 func newSystemTable(t *Table, id catalog.Identifier) (connector.Readable, error) {
 	name := strings.ToLower(id.System)
+	if v := viewTables[name]; v != nil {
+		return newViewTable(t, id, v)
+	}
 	d := systemTables[name]
 	if d == nil {
 		if knownSystemTables[name] {

@@ -57,27 +57,11 @@ func schemaText(ctx context.Context, t *Table, s *catalog.Schema) (fields, optio
 		return nil, nil, errs.Corruptf("table %s: %s: %w", t.id, path, err)
 	}
 	fields = b.Bytes()
-	var keys []string
-	d := json.NewDecoder(bytes.NewReader(f.Options))
-	for depth := 0; ; { // the keys, in their order
-		tok, err := d.Token()
-		if err != nil {
-			break
-		}
-		switch x := tok.(type) {
-		case json.Delim:
-			if x == '{' {
-				depth++
-			}
-		case string:
-			if _, ok := s.Options[x]; depth == 1 && ok {
-				keys = append(keys, x)
-				if _, err := d.Token(); err != nil { // its value
-					return nil, nil, errs.Corruptf("table %s: %s: %w", t.id, path, err)
-				}
-			}
-		}
+	keys, err := memberNames(f.Options)
+	if err != nil {
+		return nil, nil, errs.Corruptf("table %s: %s: %w", t.id, path, err)
 	}
+	keys = slices.DeleteFunc(keys, func(k string) bool { _, ok := s.Options[k]; return !ok })
 	for k := range s.Options {
 		if !slices.Contains(keys, k) {
 			keys = append(keys, k)
@@ -100,6 +84,30 @@ func schemaText(ctx context.Context, t *Table, s *catalog.Schema) (fields, optio
 		}
 	}
 	return fields, append(options, '}'), nil
+}
+
+// memberNames returns the names of a JSON object's members, in their order.
+func memberNames(raw json.RawMessage) (names []string, err error) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	if _, err := d.Token(); err != nil || len(raw) == 0 {
+		return nil, err
+	}
+	for d.More() {
+		tok, err := d.Token()
+		if err != nil {
+			return nil, err
+		}
+		name, ok := tok.(string)
+		if !ok {
+			return nil, fmt.Errorf("a member's name is %v", tok)
+		}
+		var v json.RawMessage
+		if err := d.Decode(&v); err != nil {
+			return nil, err
+		}
+		names = append(names, name)
+	}
+	return names, nil
 }
 
 // javaMapOrder sorts keys, given in order of insertion, as java.util.HashMap

@@ -225,23 +225,23 @@ func (sc *scan) fileFilter(e *spec.ManifestEntry, opts fileOptions) (*connector.
 		cols = append(cols, format.Column{Name: from.Fields[i].Name, Type: from.Fields[i].Type, ID: f.ID})
 		return at[c]
 	}
-	return rewrite(opts.filter, column), cols
+	return Rewrite(opts.filter, column), cols
 }
 
-// rewrite maps the columns of a predicate; conditions on columns that map to -1
+// Rewrite maps the columns of a predicate; conditions on columns that map to -1
 // are dropped. The result is implied by p; nil means nothing is.
-func rewrite(p *connector.Predicate, column func(int) int) *connector.Predicate {
+func Rewrite(p *connector.Predicate, column func(int) int) *connector.Predicate {
 	switch p.Op {
 	case connector.And:
 		var kept []*connector.Predicate
 		for _, c := range p.Children {
-			kept = append(kept, rewrite(c, column))
+			kept = append(kept, Rewrite(c, column))
 		}
 		return connector.AndOf(kept...)
 	case connector.Or:
 		out := &connector.Predicate{Op: connector.Or}
 		for _, c := range p.Children {
-			k := rewrite(c, column)
+			k := Rewrite(c, column)
 			if k == nil {
 				return nil
 			}

@@ -90,7 +90,7 @@ func newGroup(sc *scan) *group {
 func (gr *group) release() {
 	if gr.merged != nil && gr.merged.batch.Len > 0 {
 		gr.merged.batch.Reset()
-		gr.merged.bases = gr.merged.bases[:0]
+		gr.merged.bases, gr.merged.kinds = gr.merged.bases[:0], gr.merged.kinds[:0]
 	}
 }
 
@@ -187,9 +187,14 @@ func (gr *group) combine() (*runCursor, int, error) {
 			return nil, 0, err
 		}
 	}
+	kind := vector.Insert
 	if gr.currentDelete || gr.g.kind == partialUpdate && !gr.meetAdd {
-		return nil, 0, nil
+		if !gr.sc.st.keepDeletes {
+			return nil, 0, nil
+		}
+		kind = vector.Delete
 	}
+	gr.merged.kinds = append(gr.merged.kinds, int32(kind))
 	m := gr.merged.batch
 	for i, p := range gr.out {
 		if x := gr.row[p]; x.null() {

@@ -30,6 +30,7 @@ type mergeReader struct {
 	started bool
 
 	ignoreDeletes bool
+	keep          bool   // deletions are rows
 	group         *group // nil: of the rows of a key the newest wins
 	heads         []*runCursor
 	rows          int // most rows of a batch
@@ -38,6 +39,7 @@ type mergeReader struct {
 	waiting       int        // rows in pending
 	reload        *runCursor // its batch was handed on and must be replaced first
 	view          vector.Batch
+	kinds         []vector.RowKind // of view
 	sel           []uint16
 	held          int64
 }
@@ -71,8 +73,9 @@ func newMergeReader(_ context.Context, sc *scan, s *section) (*mergeReader, erro
 	if m.rows <= 0 || m.rows > vector.MaxBatchRows {
 		m.rows = vector.BatchRows
 	}
-	m.ignoreDeletes = sc.engine.ignoreDeletes && !sc.engine.combines()
-	if !sc.engine.plain() {
+	m.keep = sc.st.keepDeletes
+	m.ignoreDeletes = sc.engine.ignoreDeletes && !sc.engine.combines() && !m.keep
+	if !sc.engine.plain() || m.keep && sc.engine.ignoreDeletes {
 		m.group = newGroup(sc)
 	}
 	shape := shapeOf(spec.TypesOf(sc.st.schema, sc.st.schema.TrimmedPrimaryKeys()))
@@ -188,7 +191,7 @@ func (m *mergeReader) mergeHeads(ctx context.Context) error {
 
 // resetOut empties the output.
 func (m *mergeReader) resetOut() {
-	m.out.Len = 0
+	m.out.Len, m.out.Kinds = 0, m.out.Kinds[:0]
 	for _, v := range m.out.Cols {
 		v.Reset()
 	}
@@ -318,7 +321,7 @@ func (m *mergeReader) take(r *runCursor, from, to int) {
 		}
 		m.pending = append(m.pending, stretch{r, from, to})
 	}
-	if r.kinds == nil {
+	if r.kinds == nil || m.keep {
 		add(from, to)
 		return
 	}
@@ -358,6 +361,13 @@ func (m *mergeReader) handOn(r *runCursor) *vector.Batch {
 		}
 		m.view.Sel = m.sel
 	}
+	if m.keep {
+		m.kinds = m.kinds[:0]
+		for i := range r.batch.Len {
+			m.kinds = append(m.kinds, r.kind(i))
+		}
+		m.view.Kinds = m.kinds
+	}
 	m.pending, m.waiting = m.pending[:0], 0
 	return &m.view
 }
@@ -375,6 +385,13 @@ func (m *mergeReader) flush() {
 				base = s.run.base(dst, src, c, len(m.out.Cols))
 			}
 			dst.AppendRange(src, s.from, s.to, base)
+		}
+	}
+	if m.keep {
+		for _, s := range m.pending {
+			for i := s.from; i < s.to; i++ {
+				m.out.Kinds = append(m.out.Kinds, s.run.kind(i))
+			}
 		}
 	}
 	m.out.Len += m.waiting
@@ -433,7 +450,7 @@ func (r *runCursor) load(ctx context.Context) error {
 			}
 			e := r.files[r.next]
 			f, err := r.sc.openFile(ctx, e, fileOptions{
-				merge: true, kinds: !e.File.DeleteRowCount.OK || e.File.DeleteRowCount.V != 0,
+				merge: true, kinds: holdsDeletions(e) || r.sc.st.keepDeletes,
 				filter: r.sc.filter, keysOnly: true,
 			})
 			if err != nil {
@@ -472,7 +489,7 @@ func (r *runCursor) load(ctx context.Context) error {
 			for _, k := range r.kinds {
 				all = all && !retracts(k)
 			}
-			if all {
+			if all && !r.sc.st.keepDeletes {
 				r.kinds = nil
 			}
 		}

@@ -16,6 +16,9 @@ type State struct {
 	src    *Source
 	snap   *spec.Snapshot // nil: the table is empty
 	schema *catalog.Schema
+
+	level       int32 // of primary-key tables only files of this level, 0: all
+	keepDeletes bool  // deletions are rows, and batches have row kinds
 }
 
 var _ connector.Snapshot = (*State)(nil)
@@ -79,6 +82,25 @@ func (st *State) Version() int64 {
 	return st.snap.ID
 }
 
+// ReadOptimized returns the state as far as it is fully compacted: of
+// primary-key tables only the files on the highest level.
+func (st *State) ReadOptimized() *State {
+	c := *st
+	if len(st.schema.PrimaryKeys) > 0 {
+		o := spec.NewOptions(st.schema.Options)
+		c.level = int32(o.Int("num-levels", o.Int("num-sorted-run.compaction-trigger", 5)+1) - 1)
+	}
+	return &c
+}
+
+// KeepDeletes returns the state with the rows that deletions leave, whose
+// batches have row kinds.
+func (st *State) KeepDeletes() *State {
+	c := *st
+	c.keepDeletes = true
+	return &c
+}
+
 // Snapshot returns the snapshot, nil when the table is empty.
 func (st *State) Snapshot() *spec.Snapshot { return st.snap }
 
@@ -118,7 +140,7 @@ func (st *State) RowCount(ctx context.Context) (int64, bool, error) {
 				rows -= d.r.Cardinality.V
 			}
 		}
-		exact = exact && (len(st.schema.PrimaryKeys) == 0 || g.alone(b.files))
+		exact = exact && (len(st.schema.PrimaryKeys) == 0 || g.alone(b.files) && !st.keepDeletes)
 	}
 	return rows, exact, nil
 }
@@ -293,7 +315,7 @@ func (st *State) buckets(ctx context.Context, keep *partitionFilter, g *engine) 
 	var out []*bucket
 	for i := range live {
 		e := &live[i]
-		if e.Bucket == spec.PostponeBucket || g.skipLevel0 && e.File.Level == 0 {
+		if e.Bucket == spec.PostponeBucket || g.skipLevel0 && e.File.Level == 0 || st.level > 0 && e.File.Level != st.level {
 			continue // not visible to batch reads until it was compacted
 		}
 		from, err := st.src.Schema(ctx, e.File.SchemaID)

@@ -108,7 +108,7 @@ func (sc *scan) sections(b *bucket, files []*spec.ManifestEntry) ([]*section, er
 	if len(sc.st.schema.PrimaryKeys) == 0 || sc.engine.alone(files) {
 		for _, f := range files {
 			s := newSection(b.partition, [][]*spec.ManifestEntry{{f}})
-			s.deletes = s.deletes && len(sc.st.schema.PrimaryKeys) > 0
+			s.deletes = (s.deletes || sc.st.keepDeletes) && len(sc.st.schema.PrimaryKeys) > 0
 			out = append(out, s)
 		}
 		return out, nil
@@ -118,7 +118,9 @@ func (sc *scan) sections(b *bucket, files []*spec.ManifestEntry) ([]*section, er
 		return nil, sc.st.src.vanished(sc.st.snap, "manifest", err)
 	}
 	for _, runs := range parts {
-		out = append(out, newSection(b.partition, runs))
+		s := newSection(b.partition, runs)
+		s.deletes = s.deletes || sc.st.keepDeletes
+		out = append(out, s)
 	}
 	return out, nil
 }
@@ -340,12 +342,13 @@ func (sc *scan) open(ctx context.Context, s *section) (connector.BatchReader, er
 
 // rawReader reads the files of a section without merging.
 type rawReader struct {
-	sc   *scan
-	s    *section
-	next int
-	cur  *fileReader
-	sel  []uint16
-	out  vector.Batch
+	sc    *scan
+	s     *section
+	next  int
+	cur   *fileReader
+	sel   []uint16
+	kinds []vector.RowKind
+	out   vector.Batch
 }
 
 // Next implements connector.BatchReader.
@@ -379,6 +382,14 @@ func (r *rawReader) Next(ctx context.Context) (*vector.Batch, error) {
 		kinds := b.Cols[n]
 		r.out = *b
 		r.out.Cols = b.Cols[:n:n]
+		if r.sc.st.keepDeletes {
+			r.kinds = r.kinds[:0]
+			for _, k := range kinds.I32s[:b.Len] {
+				r.kinds = append(r.kinds, vector.RowKind(k))
+			}
+			r.out.Kinds = r.kinds
+			return &r.out, nil
+		}
 		if r.sel == nil {
 			r.sel = make([]uint16, 0, b.Len) // a nil selection would mean all rows
 		}
