@@ -200,9 +200,9 @@ func (w crashWriter) Close() error {
 // TestCrashEverywhere kills the pipeline at each step of writing in turn, while
 // the source changes, and starts it again; in the end the lake equals the source.
 func TestCrashEverywhere(t *testing.T) {
-	rounds := 60
+	rounds := 32
 	if testing.Short() {
-		rounds = 15
+		rounds = 8
 	}
 	t.Run("calls", func(t *testing.T) {
 		l := newMemoryLake(t)

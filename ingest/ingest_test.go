@@ -21,7 +21,6 @@ import (
 	"github.com/thermocline/thermocline/connector/format/parquet"
 	"github.com/thermocline/thermocline/connector/memory"
 	"github.com/thermocline/thermocline/connector/paimon"
-	"github.com/thermocline/thermocline/ingest/pipeline"
 	"github.com/thermocline/thermocline/ingest/source"
 	"github.com/thermocline/thermocline/ingest/source/mysql"
 	"github.com/thermocline/thermocline/internal/mariadb"
@@ -249,10 +248,13 @@ func TestQuickstart(t *testing.T) {
 		}
 		return ""
 	})
-	st := r.Status()[0]
-	if st.State != Streaming || st.Error != "" || len(st.Tables) != 1 || st.Tables[0].Phase != "stream" || st.RowsCommitted != 6+1+3+2+1 {
-		t.Errorf("%+v", st)
-	}
+	eventually(t, func() string {
+		st := r.Status()[0]
+		if st.State != Streaming || st.Error != "" || len(st.Tables) != 1 || st.Tables[0].Phase != "stream" || st.RowsCommitted != 6+1+3+2+1 {
+			return fmt.Sprintf("%+v", st)
+		}
+		return ""
+	})
 	if err := r.Close(context.Background()); err != nil {
 		t.Fatal(err)
 	}
@@ -272,7 +274,5 @@ func TestQuickstart(t *testing.T) {
 		t.Fatal(err)
 	}
 }
-
-var _ = pipeline.Load
 
 func sortStrings(s []string) { sort.Strings(s) }

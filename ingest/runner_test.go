@@ -384,9 +384,12 @@ func TestUnknownOutcome(t *testing.T) {
 		srv.exec(fmt.Sprintf("INSERT INTO c.a VALUES (%d, 1)", 10+i))
 		srv.same(l, r, "c.a")
 	}
-	if s := r.Status()[0]; s.Reconnects > 0 || s.RowsCommitted != 7 {
-		t.Errorf("%+v", s)
-	}
+	eventually(t, func() string {
+		if s := r.Status()[0]; s.Reconnects > 0 || s.RowsCommitted != 7 {
+			return fmt.Sprintf("%+v", s)
+		}
+		return ""
+	})
 }
 
 // doubtful is a catalog whose commits lose every second reply.
