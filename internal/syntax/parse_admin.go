@@ -10,7 +10,7 @@ func (p *parser) executePipeline(pos At) Statement {
 	after := int(p.tok.end) // of WITHYAML
 	start, end, next, ok := pipelineText(p.text, after)
 	if !ok {
-		p.fail(after)
+		panic(bailout{syntaxError(p.text, after, "the pipeline is written ($$ … $$), ('…'), or bare with the closing parenthesis on a line of its own")})
 	}
 	if start < 0 {
 		p.advance()
@@ -31,12 +31,7 @@ func (p *parser) pipelineControl() Statement {
 	p.advance()
 	p.expect("PIPELINE")
 	c.IfExists = p.ifExists()
-	if p.tok.kind == tString {
-		c.Name = Ident{At: p.at(), Name: p.tok.str, Quoted: true}
-		p.advance()
-	} else {
-		c.Name = p.ident()
-	}
+	c.Name = p.nameOrString()
 	return c
 }
 
@@ -316,7 +311,7 @@ func (p *parser) describe(pos At) Statement {
 			d.Extended = true
 		}
 		if p.tok.kind == tString {
-			d.Name = ObjectName{p.at(), []Ident{{At: p.at(), Name: p.stringValue(), Quoted: true}}}
+			d.Name = ObjectName{p.at(), []Ident{p.nameOrString()}}
 			return d
 		}
 	}

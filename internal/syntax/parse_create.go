@@ -106,7 +106,7 @@ func (p *parser) createRoutine(start int) Statement {
 
 // nameOrString reads a name, which Flink's users may also write as a string.
 func (p *parser) nameOrString() Ident {
-	if p.tok.kind == tString {
+	if p.tok.kind == tString && p.tok.str != "" {
 		id := Ident{At: p.at(), Name: p.tok.str, Quoted: true}
 		p.advance()
 		return id

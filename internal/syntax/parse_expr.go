@@ -586,7 +586,7 @@ func (p *parser) sysVar() Expr {
 			name = lower(p.anyWord().Name)
 		}
 	}
-	for p.accept(".") {
+	if p.accept(".") { // component.variable
 		name += "." + lower(p.anyWord().Name)
 	}
 	v.Name = name

@@ -125,11 +125,16 @@ func (p *parser) setItem(scope *VarScope) *SetItem {
 			*scope = s
 			p.advance()
 		}
-		name := lower(p.ident().Name)
-		for p.accept(".") {
-			name += "." + lower(p.anyWord().Name)
+		v := &SysVar{At: pos, Scope: *scope, Name: lower(p.ident().Name)}
+		if p.accept(".") {
+			name := lower(p.anyWord().Name)
+			if s, ok := varScopes[v.Name]; ok {
+				v.Scope, v.Name = s, name
+			} else {
+				v.Name += "." + name
+			}
 		}
-		it.Var = &SysVar{pos, *scope, name}
+		it.Var = v
 	}
 	if !p.accept(":=") {
 		p.expect("=")

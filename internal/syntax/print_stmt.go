@@ -206,11 +206,8 @@ func scopeWord(s VarScope) string {
 }
 
 func (p *printer) setItem(it *SetItem) {
-	if v, ok := it.Var.(*SysVar); ok && v.Scope == ScopeNone {
-		for i, part := range strings.Split(v.Name, ".") {
-			p.opt(i > 0, ".")
-			p.w(QuoteIdent(part))
-		}
+	if v, ok := it.Var.(*SysVar); ok && v.Scope == ScopeNone && !strings.Contains(v.Name, ".") {
+		p.w(QuoteIdent(v.Name))
 	} else {
 		p.expr(it.Var, 0)
 	}

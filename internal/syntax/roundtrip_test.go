@@ -75,6 +75,9 @@ func roundTrip(s Statement) error {
 	if d := treeDiff(s, back.Statement); d != "" {
 		return fmt.Errorf("printed %s\ndifference at %s", text, d)
 	}
+	if _, ok := s.(*Unsupported); ok {
+		return nil // the text is cut from its surroundings, which may matter: "--" at the end
+	}
 	if again := String(back.Statement); again != text {
 		return fmt.Errorf("printed %s\nthen    %s", text, again)
 	}

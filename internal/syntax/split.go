@@ -71,7 +71,10 @@ func (s *splitter) piece() Piece {
 		p.Empty = false
 		p.End = int(t.end)
 		if body.word(n, t.word) == rawYAML {
-			if start, _, end, ok := pipelineText(s.text, s.pos); ok && start >= 0 {
+			if start, _, end, ok := pipelineText(s.text, s.pos); !ok {
+				s.pos = len(s.text) // never closed: the rest belongs to it
+				p.End = s.pos
+			} else if start >= 0 {
 				s.pos = end
 				p.End = end
 			}
@@ -156,47 +159,43 @@ func (b *bodyTracker) word(n int, w string) bodyState {
 // pipelineText finds the YAML of EXECUTE PIPELINE WITHYAML, whose opening
 // parenthesis is at or after pos. It returns the text's extent and the offset
 // after the closing parenthesis. The text is between $$ and $$, one quoted
-// string (start is then -1, and the caller reads the string), or raw: up to a
-// line that is only a closing parenthesis, or else to the balancing one,
-// knowing YAML's quotes and comments.
+// string (start is then -1, and the caller reads the string), or bare. Bare text
+// that starts on a new line goes up to a line that is only a closing
+// parenthesis; other bare text to the balancing parenthesis, knowing YAML's
+// quotes and comments.
 func pipelineText(text string, pos int) (start, end, after int, ok bool) {
-	i := pos
-	for i < len(text) && isSpace(text[i]) {
-		i++
-	}
+	i := skipSpace(text, pos)
 	if i >= len(text) || text[i] != '(' {
 		return 0, 0, 0, false
 	}
-	i++
-	first := i
-	for i < len(text) && isSpace(text[i]) {
-		i++
-	}
-	if strings.HasPrefix(text[i:], "$$") {
+	first := i + 1
+	i = skipSpace(text, first)
+	switch {
+	case strings.HasPrefix(text[i:], "$$"):
 		j := strings.Index(text[i+2:], "$$")
 		if j < 0 {
 			return 0, 0, 0, false
 		}
-		k := i + 2 + j + 2
-		for k < len(text) && isSpace(text[k]) {
-			k++
-		}
+		k := skipSpace(text, i+2+j+2)
 		if k >= len(text) || text[k] != ')' {
 			return 0, 0, 0, false
 		}
 		return i + 2, i + 2 + j, k + 1, true
-	}
-	if i < len(text) && (text[i] == '\'' || text[i] == '"') {
+	case i < len(text) && (text[i] == '\'' || text[i] == '"'):
 		return -1, 0, 0, true
-	}
-	if e, a, found := closingLine(text, first); found {
-		return first, e, a, true
+	case strings.IndexByte(text[first:i], '\n') >= 0:
+		e, a, found := closingLine(text, first)
+		return first, e, a, found
 	}
 	e := closingYAML(text, first)
-	if e < 0 {
-		return 0, 0, 0, false
+	return first, e, e + 1, e >= 0
+}
+
+func skipSpace(text string, i int) int {
+	for i < len(text) && isSpace(text[i]) {
+		i++
 	}
-	return first, e, e + 1, true
+	return i
 }
 
 // closingLine finds a line of only a closing parenthesis, perhaps with a
