@@ -36,10 +36,13 @@ import (
 // Format implements format.Format for reading. The zero value is ready to use.
 type Format struct{}
 
-var _ format.Format = Format{}
+var _ format.ReadOnly = Format{}
 
 // Name implements format.Format.
 func (Format) Name() string { return "orc" }
+
+// ReadOnly implements format.ReadOnly.
+func (Format) ReadOnly() {}
 
 // NewWriter refuses: data files are written in Parquet only.
 func (Format) NewWriter(_ context.Context, w fileio.Writer, opts format.WriteOptions) (format.Writer, error) {

@@ -114,7 +114,7 @@ func New(cfg Config) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := cfg.Formats.ByName(o.format)
+	f, err := cfg.Formats.Writable(o.format)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,25 @@
+package format
+
+import "github.com/thermocline/thermocline/internal/errs"
+
+// ReadOnly is implemented by formats that read files and do not write any: their
+// NewWriter always fails.
+type ReadOnly interface {
+	Format
+	// ReadOnly marks the format.
+	ReadOnly()
+}
+
+// Writable returns the format of a name, in any case, if it writes files.
+// Otherwise the error, of class Unsupported, names it, so that a table can be
+// refused before rows for it are accepted.
+func (r *Registry) Writable(name string) (Format, error) {
+	f, err := r.ByName(name)
+	if err != nil {
+		return nil, err
+	}
+	if ro, ok := f.(ReadOnly); ok {
+		return nil, errs.Unsupportedf(-1, "writing data files of the format %q", ro.Name())
+	}
+	return f, nil
+}
