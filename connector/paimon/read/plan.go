@@ -3,6 +3,7 @@ package read
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/thermocline/thermocline/catalog"
 	"github.com/thermocline/thermocline/connector"
@@ -162,7 +163,12 @@ func (st *State) manifestList(ctx context.Context, name string) ([]spec.Manifest
 	if err != nil {
 		return nil, st.src.vanished(st.snap, path, err)
 	}
-	l, err := spec.ReadManifestList(b)
+	var l []spec.ManifestMeta
+	if f := dataFormat(b); f != "" {
+		err = st.src.eachRecord(ctx, path, f, func(r record) { l = append(l, manifestMeta(r)) })
+	} else {
+		l, err = spec.ReadManifestList(b)
+	}
 	if err != nil {
 		return nil, st.src.vanished(st.snap, path, fmt.Errorf("%s: %w", path, err))
 	}
@@ -204,7 +210,12 @@ func (st *State) Indexes(ctx context.Context) ([]spec.IndexEntry, error) {
 	if err != nil {
 		return nil, st.src.vanished(st.snap, path, err)
 	}
-	l, err := spec.ReadIndexManifest(b)
+	var l []spec.IndexEntry
+	if f := dataFormat(b); f != "" {
+		err = st.src.eachRecord(ctx, path, f, func(r record) { l = append(l, indexEntry(r)) })
+	} else {
+		l, err = spec.ReadIndexManifest(b)
+	}
 	if err != nil {
 		return nil, st.src.vanished(st.snap, path, fmt.Errorf("%s: %w", path, err))
 	}
@@ -222,10 +233,14 @@ func (st *State) manifest(ctx context.Context, m *spec.ManifestMeta) ([]spec.Man
 		return nil, st.src.vanished(st.snap, path, err)
 	}
 	l := make([]spec.ManifestEntry, 0, min(m.Added+m.Deleted, int64(len(b))))
-	err = spec.ReadManifest(b, func(e *spec.ManifestEntry) error {
-		l = append(l, *e)
-		return nil
-	})
+	if f := dataFormat(b); f != "" {
+		err = st.src.eachRecord(ctx, path, f, func(r record) { l = append(l, manifestEntry(r)) })
+	} else {
+		err = spec.ReadManifest(b, func(e *spec.ManifestEntry) error {
+			l = append(l, *e)
+			return nil
+		})
+	}
 	if err != nil {
 		return nil, st.src.vanished(st.snap, path, fmt.Errorf("%s: %w", path, err))
 	}
@@ -418,7 +433,7 @@ func (st *State) ValueStats(ctx context.Context, e *spec.ManifestEntry) (map[int
 	out := map[int]spec.ColumnStats{}
 	for _, f := range st.schema.Fields {
 		at := fieldByID(from, f.ID)
-		if at < 0 {
+		if at < 0 || e.File.WriteCols.OK && !slices.Contains(e.File.WriteCols.V, from.Fields[at].Name) {
 			out[f.ID] = spec.ColumnStats{Nulls: spec.Some(e.File.RowCount)}
 			continue
 		}

@@ -326,7 +326,7 @@ func (d *dec) optString(f *nodeField) Opt[string] {
 // fileName reads a string that must be a plain file name.
 func (d *dec) fileName(f *nodeField) string {
 	s := string(d.must(f))
-	if d.err == nil && !validFileName(s) {
+	if d.err == nil && !ValidFileName(s) {
 		d.fail("the field %s: %q is not a file name", f.name, s)
 	}
 	return s

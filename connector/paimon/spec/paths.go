@@ -129,8 +129,8 @@ func (n *Namer) ManifestList() string  { return n.next("manifest-list-") }
 func (n *Namer) Manifest() string      { return n.next("manifest-") }
 func (n *Namer) IndexManifest() string { return n.next("index-manifest-") }
 
-// validFileName reports whether a name read from metadata is a plain file name.
-func validFileName(s string) bool {
+// ValidFileName reports whether a name read from metadata is a plain file name.
+func ValidFileName(s string) bool {
 	return s != "" && s != "." && s != ".." && len(s) <= 1024 && !strings.ContainsAny(s, "/\\\x00")
 }
 

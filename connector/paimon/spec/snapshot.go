@@ -75,7 +75,7 @@ func ParseSnapshot(b []byte) (*Snapshot, error) {
 		return nil, errs.Corruptf("read snapshot %d: a manifest list is missing", s.ID)
 	}
 	for _, name := range []string{s.BaseManifestList, s.DeltaManifestList, s.ChangelogManifestList, s.IndexManifest, s.Statistics} {
-		if name != "" && !validFileName(name) {
+		if name != "" && !ValidFileName(name) {
 			return nil, errs.Corruptf("read snapshot %d: %q is not a file name", s.ID, name)
 		}
 	}
