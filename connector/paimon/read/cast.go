@@ -43,11 +43,33 @@ func newCast(from, to catalog.Type) (cast, error) {
 			return nil
 		}
 	case bytesLike(to):
-		if !bytesLike(from) {
+		if !bytesLike(from) && from.Kind != catalog.Char && from.Kind != catalog.Varchar {
 			return nil, refused
 		}
 		f = func(dst, v *vector.Vec, i int) error {
 			dst.AppendBytes(fitBytes(v.Bytes(i), to))
+			return nil
+		}
+	case (to.Kind == catalog.Int || to.Kind == catalog.BigInt) && from.Kind == catalog.Timestamp:
+		f = func(dst, v *vector.Vec, i int) error {
+			ms, _ := splitTimestamp(v, i)
+			if to.Kind == catalog.Int {
+				dst.AppendI32(int32(ms / 1000)) // towards zero, wrapping, as in Java
+			} else {
+				dst.AppendI64(ms / 1000)
+			}
+			return nil
+		}
+	case to.Kind == catalog.Boolean && (from.Kind == catalog.Char || from.Kind == catalog.Varchar):
+		f = func(dst, v *vector.Vec, i int) error {
+			switch s := v.String(i); strings.ToLower(s) {
+			case "t", "true", "y", "yes", "1":
+				dst.AppendBool(true)
+			case "f", "false", "n", "no", "0":
+				dst.AppendBool(false)
+			default:
+				return errs.Userf(errs.WrongValue, "read %q of a column that changed from %s to %s: it is not a truth value", s, from, to)
+			}
 			return nil
 		}
 	case integer(to):
@@ -67,6 +89,14 @@ func newCast(from, to catalog.Type) (cast, error) {
 	case to.Kind == catalog.Timestamp && from.Kind == catalog.Date:
 		f = func(dst, v *vector.Vec, i int) error {
 			return appendTimestamp(dst, int64(v.I32s[i])*86400000, 0)
+		}
+	case to.Kind == catalog.Timestamp && (from.Kind == catalog.Int || from.Kind == catalog.BigInt):
+		f = func(dst, v *vector.Vec, i int) error {
+			seconds := intAt(v, i)
+			if ms := seconds * 1000; ms/1000 == seconds {
+				return appendTimestamp(dst, ms, 0)
+			}
+			return errs.Userf(errs.WrongValue, "read %d of a column that changed from %s to %s: it is out of range", seconds, from, to)
 		}
 	case (to.Kind == catalog.Timestamp || to.Kind == catalog.TimestampLTZ) && to.Kind == from.Kind:
 		if to.Length >= from.Length && to.Physical() == from.Physical() {

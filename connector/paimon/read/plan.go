@@ -20,6 +20,9 @@ type State struct {
 
 	level       int32 // of primary-key tables only files of this level, 0: all
 	keepDeletes bool  // deletions are rows, and batches have row kinds
+
+	fallback    *State // where partitions that are not here are read, nil: nowhere
+	fallbackErr error
 }
 
 var _ connector.Snapshot = (*State)(nil)
@@ -44,7 +47,9 @@ func (s *Source) Resolve(ctx context.Context, ref catalog.Ref) (*State, error) {
 		if err != nil {
 			return nil, err
 		}
-		return NewState(s, snap, schema), nil
+		st := NewState(s, snap, schema)
+		st.fallback, st.fallbackErr = s.fallback(ctx, schema)
+		return st, nil
 	case catalog.BySnapshot:
 		snap, err = s.ByID(ctx, ref.ID)
 	case catalog.ByTag:
@@ -91,6 +96,9 @@ func (st *State) ReadOptimized() *State {
 		o := spec.NewOptions(st.schema.Options)
 		c.level = int32(o.Int("num-levels", o.Int("num-sorted-run.compaction-trigger", 5)+1) - 1)
 	}
+	if c.fallback != nil {
+		c.fallback = c.fallback.ReadOptimized()
+	}
 	return &c
 }
 
@@ -99,6 +107,9 @@ func (st *State) ReadOptimized() *State {
 func (st *State) KeepDeletes() *State {
 	c := *st
 	c.keepDeletes = true
+	if c.fallback != nil {
+		c.fallback = c.fallback.KeepDeletes()
+	}
 	return &c
 }
 
@@ -111,6 +122,9 @@ func (st *State) Schema() *catalog.Schema { return st.schema }
 // RowCount implements connector.Snapshot. It is exact for append tables and for
 // primary-key tables in which no file can hide a row of another.
 func (st *State) RowCount(ctx context.Context) (int64, bool, error) {
+	if st.schema.Options[fallbackOption] != "" {
+		return -1, false, nil
+	}
 	if st.snap == nil {
 		return 0, true, nil
 	}
@@ -354,6 +368,15 @@ func (st *State) buckets(ctx context.Context, keep *partitionFilter, g *engine) 
 
 // Plan implements connector.Snapshot.
 func (st *State) Plan(ctx context.Context, req connector.ScanRequest) (*connector.Plan, error) {
+	plan, err := st.plan(ctx, req, nil)
+	if err != nil || st.schema.Options[fallbackOption] == "" {
+		return plan, err
+	}
+	return st.planFallback(ctx, req, plan)
+}
+
+// plan plans without the partitions in not.
+func (st *State) plan(ctx context.Context, req connector.ScanRequest, not map[string]bool) (*connector.Plan, error) {
 	for _, c := range req.Columns {
 		if c < 0 || c >= len(st.schema.Fields) {
 			return nil, errs.Internalf("plan table %s: column %d of %d", st.src.Name, c, len(st.schema.Fields))
@@ -394,6 +417,9 @@ func (st *State) Plan(ctx context.Context, req connector.ScanRequest) (*connecto
 	}
 	var sections []*section
 	for _, b := range buckets {
+		if not[string(b.partition)] {
+			continue
+		}
 		total := len(b.files)
 		files, err := p.bucket(sc, b)
 		if err != nil {

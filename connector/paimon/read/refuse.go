@@ -32,7 +32,7 @@ func (s *Source) refuseTable(schema *catalog.Schema) error {
 		}
 	}
 	for k := range schema.Options {
-		if k == "scan.fallback-branch" || k == "scan.snapshot-id" || k == "scan.tag-name" || k == "scan.version" || k == "scan.watermark" ||
+		if k == fallbackOption && s.Branch != "" || k == "scan.snapshot-id" || k == "scan.tag-name" || k == "scan.version" || k == "scan.watermark" ||
 			strings.HasPrefix(k, "scan.timestamp") || strings.HasPrefix(k, "incremental-") || strings.HasSuffix(k, "creation-time-millis") && strings.HasPrefix(k, "scan.") {
 			return no("reading tables with '%s'", k)
 		}
