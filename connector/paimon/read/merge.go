@@ -2,18 +2,17 @@ package read
 
 import (
 	"context"
-	"encoding/binary"
 	"sort"
 
-	"github.com/thermocline/thermocline/catalog"
 	"github.com/thermocline/thermocline/connector/paimon/spec"
 	"github.com/thermocline/thermocline/internal/errs"
 	"github.com/thermocline/thermocline/internal/vector"
 )
 
-// mergeReader merges the runs of a section by the merge engine deduplicate: of
-// the rows with one key, the one with the highest sequence number remains, and
-// is left out if it is a deletion.
+// mergeReader merges the runs of a section. With the merge engine deduplicate, of
+// the rows with one key the one with the highest sequence number remains, and is
+// left out if it is a deletion; with other engines, or sequence columns, the rows
+// of a key that several runs have go through a group.
 //
 // Each run is a cursor over batches in key order. The cursors are kept in an
 // array sorted by (key, sequence number descending); the first is the winner. As
@@ -523,80 +522,4 @@ func (r *runCursor) checkOrder(hasLast bool, lastKeys []*vector.Vec, lastNorm []
 		}
 	}
 	return nil
-}
-
-// keyShape is how keys become order-preserving prefixes. It is the same for all
-// batches of a merge, so that prefixes compare.
-type keyShape struct {
-	pair     bool // two 32-bit columns make up the whole prefix
-	exact    bool // equal prefixes are equal keys
-	nullable bool
-}
-
-func shapeOf(types []catalog.Type) (s keyShape) {
-	for _, t := range types {
-		s.nullable = s.nullable || !t.NotNull
-	}
-	if s.nullable {
-		return s
-	}
-	switch len(types) {
-	case 0:
-		s.exact = true
-	case 1:
-		k := types[0].Physical()
-		s.exact = k == vector.I8 || k == vector.I32 || k == vector.I64
-	case 2:
-		s.pair = types[0].Physical() == vector.I32 && types[1].Physical() == vector.I32
-		s.exact = s.pair
-	}
-	return s
-}
-
-// normalize appends the prefixes of n keys.
-func (s keyShape) normalize(dst []uint64, keys []*vector.Vec, n int) []uint64 {
-	if len(keys) == 0 {
-		return append(dst, make([]uint64, n)...)
-	}
-	v := keys[0]
-	p := v.Values()
-	var at func(i int) uint64
-	switch v.Kind {
-	case vector.I8:
-		at = func(i int) uint64 { return uint64(uint8(p.I8s[i]) ^ 0x80) }
-	case vector.I32:
-		if s.pair {
-			a, b := v.Flatten().I32s, keys[1].Flatten().I32s
-			for i := range n {
-				dst = append(dst, uint64(uint32(a[i])^1<<31)<<32|uint64(uint32(b[i])^1<<31))
-			}
-			return dst
-		}
-		at = func(i int) uint64 { return uint64(uint32(p.I32s[i]) ^ 1<<31) }
-	case vector.I64:
-		at = func(i int) uint64 { return uint64(p.I64s[i]) ^ 1<<63 }
-	case vector.Str:
-		at = func(i int) uint64 { return prefix(p, i) }
-	default:
-		return append(dst, make([]uint64, n)...)
-	}
-	for i := range n {
-		if v.IsNull(i) {
-			dst = append(dst, 0) // NULL first; ties are compared in full
-			continue
-		}
-		dst = append(dst, at(v.At(i)))
-	}
-	return dst
-}
-
-// prefix returns the first eight bytes of a string, big endian.
-func prefix(v *vector.Vec, i int) uint64 {
-	w := &v.Views[i]
-	if n := w.Len(); n <= 12 {
-		var b [8]byte
-		copy(b[:], w[4:4+min(n, 8)])
-		return binary.BigEndian.Uint64(b[:])
-	}
-	return binary.BigEndian.Uint64(v.Bytes(i))
 }

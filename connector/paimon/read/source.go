@@ -10,7 +10,9 @@
 // not known to be sound are taken as unknown.
 //
 // Start reading at Source, then State.Plan (plan.go), section (split.go) and
-// mergeReader (merge.go).
+// mergeReader (merge.go). What the merge engines do is in engine.go (which rows
+// are seen and which hide others), group.go (the rows of one key become one),
+// aggregate.go and collections.go (of one column).
 package read
 
 import (
