@@ -13,7 +13,9 @@ import (
 func TestContract(t *testing.T) {
 	t.Run("local", func(t *testing.T) { fileiotest.Run(t, fileio.Local{}, t.TempDir()) })
 	t.Run("memory", func(t *testing.T) { fileiotest.Run(t, fileio.NewMemory(), "/w") })
-	t.Run("mux", func(t *testing.T) { fileiotest.Run(t, fileio.NewMux(fileio.Local{NoSync: true}), "file://"+t.TempDir()) })
+	t.Run("mux", func(t *testing.T) {
+		fileiotest.Run(t, fileio.NewMux(fileio.Local{NoSync: true}), "file://"+t.TempDir())
+	})
 }
 
 func TestMux(t *testing.T) {

@@ -31,6 +31,7 @@ type cacheItem struct {
 	// of schemas
 	fileSize int64
 	modified time.Time
+	etag     string
 }
 
 // NewCache makes a cache of at most limit bytes, paid from budget (nil: from
@@ -93,7 +94,7 @@ func (c *Cache) Shed() {
 
 func (c *Cache) schema(path string, in fileio.Info) *catalog.Schema {
 	it := c.get(path)
-	if it == nil || it.fileSize != in.Size || !it.modified.Equal(in.ModTime) {
+	if it == nil || it.fileSize != in.Size || !it.modified.Equal(in.ModTime) || it.etag != in.ETag {
 		return nil
 	}
 	return it.value.(*catalog.Schema)
@@ -104,10 +105,10 @@ func (c *Cache) schema(path string, in fileio.Info) *catalog.Schema {
 const recent = 2 * time.Second
 
 func (c *Cache) putSchema(path string, in fileio.Info, s *catalog.Schema) {
-	if time.Since(in.ModTime) < recent {
+	if in.ETag == "" && time.Since(in.ModTime) < recent {
 		return
 	}
-	c.put(&cacheItem{key: path, size: 4*in.Size + 1024, value: s, fileSize: in.Size, modified: in.ModTime})
+	c.put(&cacheItem{key: path, size: 4*in.Size + 1024, value: s, fileSize: in.Size, modified: in.ModTime, etag: in.ETag})
 }
 
 func (c *Cache) manifest(path string) []spec.ManifestEntry {
