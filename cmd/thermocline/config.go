@@ -14,6 +14,9 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"github.com/thermocline/thermocline/connector/fileio"
+	"github.com/thermocline/thermocline/connector/fileio/s3"
+	"github.com/thermocline/thermocline/internal/errs"
 	"github.com/thermocline/thermocline/internal/memory"
 )
 
@@ -38,7 +41,7 @@ func serveFlags(f *flag.FlagSet) (c *config, file *string, pipelines *list) {
 	d := defaults()
 	file = f.String("config", "", "a YAML `FILE` whose keys are the names of these flags; flags win")
 	f.StringVar(&c.Warehouse, "warehouse", "", "the `URI` or folder of the Paimon warehouse (default "+d.Warehouse+")")
-	f.StringVar(&c.DataDir, "data-dir", "", "the `folder` of accounts, kept pipelines, spill and cache (default <warehouse>/.thermocline)")
+	f.StringVar(&c.DataDir, "data-dir", "", "the `folder` of accounts, kept pipelines, spill and cache (default <warehouse>/.thermocline, required when the warehouse is remote)")
 	f.StringVar(&c.MemoryLimit, "memory-limit", "", "the memory that the process may use, such as 2GiB (default 75 % of the machine's or cgroup's)")
 	f.StringVar(&c.MySQLListen, "mysql-listen", "", "`HOST:PORT` of the MySQL protocol (default "+d.MySQLListen+")")
 	f.StringVar(&c.HTTPListen, "http-listen", "", "`HOST:PORT` of health, metrics and console (default "+d.HTTPListen+")")
@@ -65,10 +68,15 @@ func resolve(flags config, file string, pipelines []string) (config, error) {
 	}
 	c.Pipelines = append(c.Pipelines, pipelines...)
 	var err error
-	if c.Warehouse, err = localPath(c.Warehouse); err != nil {
+	if c.Warehouse, err = warehousePath(c.Warehouse); err != nil {
 		return c, err
 	}
-	if c.DataDir == "" {
+	switch {
+	case fileio.Scheme(c.DataDir) != "":
+		return c, fmt.Errorf("data-dir %s: it must be a local folder", c.DataDir)
+	case c.DataDir == "" && fileio.Scheme(c.Warehouse) != "":
+		return c, fmt.Errorf("open warehouse %s: it is remote, so give --data-dir, a local folder for accounts, pipelines and cache", c.Warehouse)
+	case c.DataDir == "":
 		c.DataDir = filepath.Join(c.Warehouse, ".thermocline")
 	}
 	if c.DataDir, err = filepath.Abs(c.DataDir); err != nil {
@@ -99,12 +107,19 @@ func readConfig(file string, c *config) error {
 	return nil
 }
 
-// localPath makes the folder of a warehouse URI absolute. Only local ones are
-// supported.
-func localPath(uri string) (string, error) {
+// warehousePath returns the path of a warehouse or file by its URI: local ones
+// absolute, those in an object store as SCHEME://BUCKET/KEY.
+func warehousePath(uri string) (string, error) {
+	if s3.Handles(uri) {
+		bucket, key, err := s3.Split(uri)
+		if err != nil {
+			return "", err
+		}
+		return strings.TrimSuffix(fileio.Scheme(uri)+"://"+bucket+"/"+key, "/"), nil
+	}
 	if scheme, rest, ok := strings.Cut(uri, "://"); ok {
 		if scheme != "file" {
-			return "", fmt.Errorf("open warehouse %s: this version supports local folders only, not %s", uri, scheme)
+			return "", errs.Unsupportedf(-1, "%s, as in %s (use a folder or s3://BUCKET/PATH)", scheme, uri)
 		}
 		uri = rest
 	}
@@ -134,6 +149,7 @@ const (
 	queryShare  = 45
 	ingestShare = 25
 	wireShare   = 10 // large packets and parameters
+	storeShare  = 12 // buffers of uploads to object stores and of reads ahead
 )
 
 func share(b *memory.Budget, name string, percent int64) *memory.Budget {

@@ -27,7 +27,7 @@ func runIngest(ctx context.Context, c *command, args []string) error {
 	if err != nil {
 		return err
 	}
-	return ingest.RunFile(ctx, ingestOptions(nil, "", root), def)
+	return ingest.RunFile(ctx, ingestOptions(nil, "", root, root), def)
 }
 
 // runPlan shows what a pipeline would do.
@@ -44,7 +44,7 @@ func runPlan(ctx context.Context, c *command, args []string) error {
 	if err != nil {
 		return err
 	}
-	plan, err := ingest.MakePlan(ctx, ingestOptions(nil, "", nil), def)
+	plan, err := ingest.MakePlan(ctx, ingestOptions(nil, "", nil, nil), def)
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ func runInspect(ctx context.Context, c *command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if path, err = localPath(path); err != nil {
+	if path, err = warehousePath(path); err != nil {
 		return err
 	}
 	v, err := inspect(ctx, path)
@@ -37,7 +37,10 @@ func runInspect(ctx context.Context, c *command, args []string) error {
 }
 
 func inspect(ctx context.Context, path string) (any, error) {
-	files := fileio.Local{}
+	files, err := openFiles(nil, nil)
+	if err != nil {
+		return nil, err
+	}
 	if spec.KindOfFile(path) != "" {
 		b, err := files.ReadFile(ctx, path)
 		if err != nil {

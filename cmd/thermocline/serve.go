@@ -90,16 +90,17 @@ func startInstance(ctx context.Context, cfg config) (_ *instance, err error) {
 	if in.lock, err = lockDataDir(cfg.DataDir); err != nil {
 		return nil, err
 	}
-	w, err := openWarehouse(cfg.Warehouse)
-	if err != nil {
-		return nil, err
-	}
 	root, err := memoryRoot(cfg.MemoryLimit)
 	if err != nil {
 		return nil, err
 	}
+	store := share(root, "object store", storeShare)
+	w, err := openWarehouse(cfg.Warehouse, nil, store)
+	if err != nil {
+		return nil, err
+	}
 
-	in.runner = ingest.NewRunner(ingestOptions(w, cfg.DataDir, share(root, "ingest", ingestShare)))
+	in.runner = ingest.NewRunner(ingestOptions(w, cfg.DataDir, share(root, "ingest", ingestShare), store))
 	in.lease, err = lease.Acquire(ctx, lease.Options{Files: w.files, Warehouse: w.path, DataDir: cfg.DataDir})
 	switch {
 	case err == nil:

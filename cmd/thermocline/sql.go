@@ -54,15 +54,15 @@ func runSQL(ctx context.Context, c *command, args []string) error {
 		}
 		*text = string(b) + ";\n" + *text
 	}
-	path, err := localPath(*dir)
-	if err != nil {
-		return err
-	}
-	w, err := openWarehouse(path)
+	path, err := warehousePath(*dir)
 	if err != nil {
 		return err
 	}
 	root, err := memoryRoot(*limit)
+	if err != nil {
+		return err
+	}
+	w, err := openWarehouse(path, nil, share(root, "object store", storeShare))
 	if err != nil {
 		return err
 	}

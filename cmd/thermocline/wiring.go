@@ -12,6 +12,7 @@ import (
 	"github.com/thermocline/thermocline/catalog"
 	"github.com/thermocline/thermocline/catalog/filesystem"
 	"github.com/thermocline/thermocline/connector/fileio"
+	"github.com/thermocline/thermocline/connector/fileio/s3"
 	"github.com/thermocline/thermocline/connector/format"
 	"github.com/thermocline/thermocline/connector/format/avro"
 	"github.com/thermocline/thermocline/connector/format/orc"
@@ -43,13 +44,30 @@ func formats() *format.Registry {
 	return format.NewRegistry(parquet.Format{}, orc.Format{}, avro.Format{})
 }
 
-// openWarehouse opens the Paimon warehouse in a local folder, which need not
-// exist before the first write.
-func openWarehouse(path string) (*warehouse, error) {
+// openFiles returns the door to local files and to object stores. properties
+// are a catalog's: those of the object store are used, and what they leave open
+// comes from the environment. budget is charged with the store's buffers.
+func openFiles(properties map[string]string, budget *memory.Budget) (fileio.FileIO, error) {
+	o, err := s3.ParseOptions(properties)
+	if err != nil {
+		return nil, err
+	}
+	o.Budget = budget
+	files := fileio.NewMux(fileio.Local{})
+	files.Handle(func(ctx context.Context) (fileio.FileIO, error) { return s3.Open(ctx, o) }, s3.Schemes()...)
+	return files, nil
+}
+
+// openWarehouse opens the Paimon warehouse in a local folder or below a prefix
+// of an object store, which need not exist before the first write.
+func openWarehouse(path string, properties map[string]string, budget *memory.Budget) (*warehouse, error) {
 	if st, err := os.Stat(path); err == nil && !st.IsDir() {
 		return nil, fmt.Errorf("open warehouse %s: it is a file, not a folder", path)
 	}
-	files := fileio.Local{}
+	files, err := openFiles(properties, budget)
+	if err != nil {
+		return nil, err
+	}
 	driver := paimon.NewDriver(paimon.Config{Files: files, Formats: formats()})
 	c, err := filesystem.Open(filesystem.Config{Files: files, Warehouse: path, Driver: driver})
 	if err != nil {
@@ -63,11 +81,11 @@ func sources() map[string]source.Factory {
 	return map[string]source.Factory{"mysql": mysqlsource.New, "generator": generator.New}
 }
 
-// ingestOptions wires pipelines to w. Sinks that name another local warehouse
-// get it opened.
-func ingestOptions(w *warehouse, dataDir string, budget *memory.Budget) ingest.Options {
+// ingestOptions wires pipelines to w. Sinks that name another warehouse get it
+// opened, with store as the budget of its object store.
+func ingestOptions(w *warehouse, dataDir string, budget, store *memory.Budget) ingest.Options {
 	o := ingest.Options{Sources: sources(), Budget: budget, Out: os.Stdout, OpenLake: func(_ context.Context, p map[string]string) (*ingest.Lake, error) {
-		return openLake(w, p)
+		return openLake(w, p, store)
 	}}
 	if dataDir != "" {
 		o.Files, o.DataDir = w.files, dataDir
@@ -75,25 +93,28 @@ func ingestOptions(w *warehouse, dataDir string, budget *memory.Budget) ingest.O
 	return o
 }
 
-func openLake(w *warehouse, properties map[string]string) (*ingest.Lake, error) {
+func openLake(w *warehouse, properties map[string]string, store *memory.Budget) (*ingest.Lake, error) {
+	own := false // settings of its own of the object store
 	for k, v := range properties {
-		switch k {
-		case "warehouse":
-		case "metastore":
+		switch {
+		case k == "warehouse":
+		case k == "metastore":
 			if v != "filesystem" {
 				return nil, errs.Unsupportedf(-1, "catalog.properties.metastore: %s (use filesystem)", v)
 			}
+		case s3.IsOption(k):
+			own = true
 		default:
 			return nil, errs.Unsupportedf(-1, "catalog.properties.%s", k)
 		}
 	}
 	if uri := properties["warehouse"]; uri != "" {
-		path, err := localPath(uri)
+		path, err := warehousePath(uri)
 		if err != nil {
 			return nil, err
 		}
-		if w == nil || path != w.path {
-			if w, err = openWarehouse(path); err != nil {
+		if w == nil || path != w.path || own {
+			if w, err = openWarehouse(path, properties, store); err != nil {
 				return nil, err
 			}
 		}
