@@ -26,7 +26,7 @@ func TestFixtureLaws(t *testing.T) {
 	}
 	filters, pruned := 0, 0
 	for _, dir := range dirs {
-		for _, sys := range []string{"", "audit_log", "ro"} {
+		for _, sys := range []string{"", "audit_log", "ro", "row_tracking"} {
 			tb, err := d.Open(ctx, dir, catalog.Identifier{Database: "default", Table: "t", System: sys})
 			if err != nil {
 				continue

@@ -100,7 +100,7 @@ var systemTables = map[string]*systemDef{
 
 // knownSystemTables are those of Java Paimon that are not implemented.
 var knownSystemTables = map[string]bool{
-	"row_tracking": true, "file_indexes": true,
+	"file_indexes": true,
 }
 
 // SystemTables returns the names of the implemented system tables, sorted.

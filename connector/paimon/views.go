@@ -26,12 +26,20 @@ type viewDef struct {
 	// kinds: the first column is the row kind, then come the table's columns, in
 	// arrays of one element if arrays is set.
 	kinds, arrays bool
+	// tracking: row ids and sequence numbers come after the table's columns.
+	tracking bool
 }
 
 var viewTables = map[string]*viewDef{
 	"ro":        {state: (*read.State).ReadOptimized, schema: func(s *catalog.Schema) *catalog.Schema { return s }},
 	"audit_log": {state: (*read.State).KeepDeletes, kinds: true, schema: func(s *catalog.Schema) *catalog.Schema { return withKinds(s, false) }},
-	"binlog":    {state: (*read.State).KeepDeletes, kinds: true, arrays: true, schema: func(s *catalog.Schema) *catalog.Schema { return withKinds(s, true) }},
+	"row_tracking": {state: (*read.State).RowTracking, tracking: true, schema: func(s *catalog.Schema) *catalog.Schema {
+		out := *s
+		out.Fields = append(append([]catalog.Field(nil), s.Fields...), catalog.Field{ID: 2147483642, Name: "_ROW_ID", Type: bigint},
+			catalog.Field{ID: 2147483646, Name: "_SEQUENCE_NUMBER", Type: bigint})
+		return &out
+	}},
+	"binlog": {state: (*read.State).KeepDeletes, kinds: true, arrays: true, schema: func(s *catalog.Schema) *catalog.Schema { return withKinds(s, true) }},
 }
 
 // rowKindID is the field id of the row kind (paimon-format: field ids).
@@ -57,6 +65,9 @@ func newViewTable(t *Table, id catalog.Identifier, d *viewDef) (connector.Readab
 	if d.kinds && t.schema.Options["table-read.sequence-number.enabled"] == "true" {
 		return nil, errs.Unsupportedf(-1, "the system table %s of tables with 'table-read.sequence-number.enabled' (table %s)", id.System, t.id)
 	}
+	if d.tracking && (t.schema.Options["row-tracking.enabled"] != "true" || len(t.schema.PrimaryKeys) > 0) {
+		return nil, errs.Userf(errs.UnknownTable, "table %s does not exist: the table does not track rows", id)
+	}
 	return &viewTable{base: t, id: id, def: d, schema: d.schema(t.schema)}, nil
 }
 
@@ -76,7 +87,7 @@ func (v *viewTable) Snapshot(ctx context.Context, ref catalog.Ref) (connector.Sn
 		return nil, err
 	}
 	st = v.def.state(st)
-	if !v.def.kinds {
+	if !v.def.kinds && !v.def.tracking {
 		return st, nil
 	}
 	return &viewSnapshot{State: st, def: v.def, schema: v.def.schema(st.Schema())}, nil
@@ -100,8 +111,8 @@ func (s *viewSnapshot) Plan(ctx context.Context, req connector.ScanRequest) (*co
 		if c < 0 || c >= len(s.schema.Fields) {
 			return nil, errs.Internalf("plan a view: column %d of %d", c, len(s.schema.Fields))
 		}
-		if c > 0 {
-			inner.Columns = append(inner.Columns, c-1)
+		if in := s.inner(c); in >= 0 {
+			inner.Columns = append(inner.Columns, in)
 		}
 	}
 	if req.Filter != nil {
@@ -109,7 +120,7 @@ func (s *viewSnapshot) Plan(ctx context.Context, req connector.ScanRequest) (*co
 			if s.def.arrays {
 				return -1
 			}
-			return c - 1
+			return s.inner(c)
 		})
 	}
 	plan, err := s.State.Plan(ctx, inner)
@@ -120,6 +131,18 @@ func (s *viewSnapshot) Plan(ctx context.Context, req connector.ScanRequest) (*co
 		plan.Splits[i] = &viewSplit{Split: sp, snap: s, columns: req.Columns}
 	}
 	return plan, nil
+}
+
+// inner returns the column of the table that a column of the view shows, -1 when
+// it shows none.
+func (s *viewSnapshot) inner(c int) int {
+	if s.def.kinds {
+		return c - 1
+	}
+	if c >= len(s.State.Schema().Fields) {
+		return -1
+	}
+	return c
 }
 
 type viewSplit struct {
@@ -152,9 +175,16 @@ func (r *viewReader) Next(ctx context.Context) (*vector.Batch, error) {
 	}
 	r.out = vector.Batch{Len: b.Len, Sel: b.Sel, Seq: -1, Cols: r.out.Cols[:0]}
 	at := 0
+	n := len(r.split.snap.State.Schema().Fields)
 	for _, c := range r.split.columns {
-		if c == 0 {
-			r.out.Cols = append(r.out.Cols, r.kindColumn(b))
+		if r.split.snap.inner(c) < 0 {
+			v := (*vector.Vec)(nil)
+			if r.split.snap.def.tracking {
+				v = b.Cols[len(b.Cols)-2+c-n]
+			} else {
+				v = r.kindColumn(b)
+			}
+			r.out.Cols = append(r.out.Cols, v)
 			continue
 		}
 		v := b.Cols[at]

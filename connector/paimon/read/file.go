@@ -135,7 +135,7 @@ func (sc *scan) openFile(ctx context.Context, e *spec.ManifestEntry, opts fileOp
 // start opens the file itself, when anything of it has to be read.
 func (f *fileReader) start(ctx context.Context) error {
 	sc, e, l, opts := f.sc, f.e, f.layout, f.opts
-	if len(l.file) == 0 && !opts.merge && !opts.kinds {
+	if len(l.file) == 0 && !opts.merge && !opts.kinds && !sc.st.tracking {
 		if opts.part > 0 {
 			f.left = 0
 		}
@@ -154,6 +154,12 @@ func (f *fileReader) start(ctx context.Context) error {
 		if opts.kinds {
 			ro.Columns = append(ro.Columns, format.Column{Name: spec.KindColumn, Type: catalog.TTinyInt.Required(), ID: spec.KindID})
 		}
+	}
+	if sc.st.tracking {
+		// Files that compaction wrote have these columns, others lack them.
+		ro.Strict = false
+		ro.Columns = append(append([]format.Column(nil), l.file...), format.Column{Name: rowIDColumn, Type: catalog.TBigInt, ID: rowIDColumnID},
+			format.Column{Name: spec.SequenceColumn, Type: catalog.TBigInt, ID: spec.SequenceID})
 	}
 	ro.Filter, ro.FilterColumns = sc.fileFilter(e, opts)
 	file, err := sc.st.src.Files.Open(ctx, f.path)
@@ -308,6 +314,15 @@ func (f *fileReader) Next(ctx context.Context) (*vector.Batch, error) {
 		}
 		out.Cols[i] = v
 	}
+	if in != nil && f.sc.st.tracking {
+		n := len(f.layout.file)
+		if !f.e.File.FirstRowID.OK && in.Cols[n].HasNulls() {
+			return nil, errs.Corruptf("table %s, snapshot %d: the file %s has rows without ids", f.sc.st.src.Name, f.sc.st.snap.ID, f.path)
+		}
+		first, last := f.e.File.FirstRowID.V+out.Seq, f.e.File.MaxSequence
+		out.Cols = append(out.Cols, filled(in.Cols[n], func(i int) int64 { return first + int64(i) }), filled(in.Cols[n+1], func(int) int64 { return last }))
+		return out, nil
+	}
 	if in != nil {
 		for _, v := range in.Cols[len(f.layout.file):] {
 			v = v.Flatten()
@@ -318,6 +333,20 @@ func (f *fileReader) Next(ctx context.Context) (*vector.Batch, error) {
 		}
 	}
 	return out, nil
+}
+
+// filled returns a BIGINT vector without NULLs: they become what f gives.
+func filled(v *vector.Vec, f func(i int) int64) *vector.Vec {
+	out := vector.New(vector.I64, v.Len)
+	p := v.Values()
+	for i := range v.Len {
+		if v.IsNull(i) {
+			out.AppendI64(f(i))
+		} else {
+			out.AppendI64(p.I64s[v.At(i)])
+		}
+	}
+	return out
 }
 
 // Close closes the file.

@@ -21,6 +21,8 @@ type State struct {
 	level       int32 // of primary-key tables only files of this level, 0: all
 	keepDeletes bool  // deletions are rows, and batches have row kinds
 
+	tracking bool // batches have two more columns: row ids and sequence numbers
+
 	fallback    *State // where partitions that are not here are read, nil: nowhere
 	fallbackErr error
 }
@@ -109,6 +111,18 @@ func (st *State) KeepDeletes() *State {
 	c.keepDeletes = true
 	if c.fallback != nil {
 		c.fallback = c.fallback.KeepDeletes()
+	}
+	return &c
+}
+
+// RowTracking returns the state with two columns more in its batches, after those
+// that are asked for: the ids of rows and their sequence numbers (paimon-format:
+// row tracking). The table has no primary key.
+func (st *State) RowTracking() *State {
+	c := *st
+	c.tracking = true
+	if c.fallback != nil {
+		c.fallback = c.fallback.RowTracking()
 	}
 	return &c
 }

@@ -239,7 +239,10 @@ func (p *pruner) keyStats(schema *catalog.Schema, e *spec.ManifestEntry) map[int
 }
 
 // rowIDColumn is the column that row tracking adds to compacted files.
-const rowIDColumn = "_ROW_ID"
+const (
+	rowIDColumn   = "_ROW_ID"
+	rowIDColumnID = 2147483642
+)
 
 // valueStats returns a file's value statistics by field id: nothing for columns
 // without, and for files whose statistics cannot be decoded.
