@@ -12,6 +12,23 @@ import (
 	"github.com/thermocline/thermocline/internal/testkit"
 )
 
+func TestWarehousePath(t *testing.T) {
+	for uri, want := range map[string]string{"/srv/lake": "/srv/lake", "file:///srv/lake/": "/srv/lake", "file:/srv": "/srv", "s3://b": "s3://b",
+		"s3://b/x/y/": "s3://b/x/y", "s3a://b//x": "s3a://b/x", "oss://b/x": "oss://b/x", "s3://": "", "hdfs://n/x": "", "https://h/x": ""} {
+		if got, err := warehousePath(uri); got != want || (err == nil) != (want != "") {
+			t.Errorf("%s: %q, %v", uri, got, err)
+		}
+	}
+	for _, c := range []config{{Warehouse: "s3://b/x"}, {Warehouse: "s3://b/x", DataDir: "s3://b/y"}, {Warehouse: "./lake", DataDir: "s3://b/y"}} {
+		if _, err := resolve(c, "", nil); err == nil || !strings.Contains(err.Error(), "data-dir") {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+	if c, err := resolve(config{Warehouse: "s3a://b/x/", DataDir: "/srv/data"}, "", nil); err != nil || c.Warehouse != "s3a://b/x" || c.DataDir != "/srv/data" {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
 // TestObjectStore follows a MariaDB into a warehouse in an object store, ends
 // without warning, goes on, and reads it in all ways.
 func TestObjectStore(t *testing.T) {

@@ -94,7 +94,7 @@ func (s *FS) readError(ctx context.Context, verb, p string, err error) error {
 	switch {
 	case code == "NoSuchBucket":
 		return noBucket(verb, p)
-	case n == http.StatusNotFound:
+	case n == http.StatusNotFound && code != "NoSuchUpload":
 		return notFound(verb, p)
 	case n == http.StatusPreconditionFailed:
 		return errs.New(errs.Conflict, errs.FilesVanished, "%s %s: the file was replaced while it was being read, run the statement again", verb, p)

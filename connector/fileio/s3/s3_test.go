@@ -154,6 +154,30 @@ func TestReplacedWhileOpen(t *testing.T) {
 	}
 }
 
+// FuzzSplit: a path is refused, or its key is clean and means the same again.
+func FuzzSplit(f *testing.F) {
+	for _, p := range []string{"s3://b/k/l", "s3:/b/k/", "s3a://b", "oss://b//k//../l", "s3://b/../../x", "/b/k", "s3://", "s3://b/a b%2F?x"} {
+		f.Add(p)
+	}
+	f.Fuzz(func(t *testing.T, p string) {
+		b, k, err := Split(p)
+		if err != nil {
+			return
+		}
+		if b == "" || strings.Contains(b, "/") || strings.HasPrefix(k, "/") || strings.HasSuffix(k, "/") {
+			t.Fatalf("%q: bucket %q, key %q", p, b, k)
+		}
+		for _, e := range strings.Split(k, "/") {
+			if e == "." || e == ".." || e == "" && k != "" {
+				t.Fatalf("%q: key %q", p, k)
+			}
+		}
+		if b2, k2, err := Split("s3://" + b + "/" + k); b2 != b || k2 != k || err != nil {
+			t.Fatalf("%q: %q %q, then %q %q, %v", p, b, k, b2, k2, err)
+		}
+	})
+}
+
 func TestOptions(t *testing.T) {
 	for _, spelling := range [][4]string{
 		{"s3.endpoint", "s3.access-key", "s3.secret-key", "s3.path.style.access"},
