@@ -126,14 +126,15 @@ func (p *probe) candidates() {
 		most = vector.BatchRows
 	}
 	simple := len(j.conds) == 0 && len(j.marks) == 0
+	hit := p.hit // of the row that goes on from the block before, of no other
 	for p.k < p.n {
 		if p.at == -2 {
 			p.at = p.start()
 		}
-		if p.hit && j.byRow() {
+		if hit && j.byRow() {
 			p.at = -1 // nothing more can change
 		}
-		any := p.hit
+		any := hit
 		for p.at >= 0 {
 			if len(p.pairK)+p.idle >= most {
 				return
@@ -156,7 +157,7 @@ func (p *probe) candidates() {
 			p.idle++
 		}
 		p.k++
-		p.at = -2
+		p.at, hit = -2, false
 	}
 }
 
