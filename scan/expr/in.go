@@ -25,6 +25,10 @@ func in(ctx *Context, args []Expr) (Expr, error) {
 	if len(args) == 2 {
 		return Call(ctx, "=", x, args[1])
 	}
+	x, err := collateList(ctx, x, args)
+	if err != nil {
+		return nil, err
+	}
 	// Text items against a number: each converts as the comparison says.
 	type group struct {
 		x     Expr
@@ -81,6 +85,25 @@ func in(ctx *Context, args []Expr) (Expr, error) {
 		return terms[0], nil
 	}
 	return Call(ctx, "OR", terms...)
+}
+
+// collateList gives x the collation under which it is compared with every text
+// of an IN list: MySQL aggregates it over x and all items, not pair by pair.
+func collateList(ctx *Context, x Expr, args []Expr) (Expr, error) {
+	if x.Type().Class != String {
+		return x, nil
+	}
+	var texts []Type
+	for _, a := range args {
+		if a.Type().Class == String {
+			texts = append(texts, a.Type())
+		}
+	}
+	t, err := mergeCollations(" IN ", texts...)
+	if err != nil || t.Collation == x.Type().Collation || charsetOf(t.Collation) != charsetOf(x.Type().Collation) {
+		return x, err
+	}
+	return collate(ctx, x, t.Collation)
 }
 
 // inList are the constants of an IN whose set is built.

@@ -136,6 +136,9 @@ func (s *scope) call(f *syntax.FuncCall) (expr.Expr, error) {
 		if err != nil {
 			return nil, err
 		}
+		if _, number := o.Expr.(*syntax.NumberLit); !number && expr.IsConst(x) {
+			continue // a constant orders nothing; only a written number is a position
+		}
 		spec.Order = append(spec.Order, expr.OrderItem{Expr: x, Desc: o.Desc})
 	}
 	if err := bl.ownAggregate(f, spec.Args); err != nil {
