@@ -225,7 +225,7 @@ const ordersRoute = "route:\n  - source-table: sales.orders\n    sink-table: dwd
 // TestDemoOnce is the whole story: copy, follow, query, time travel, checked by
 // the demo itself; then pypaimon reads the same nine rows from the folder.
 func TestDemoOnce(t *testing.T) {
-	testkitNeedsMariaDB(t)
+	testkit.NeedMariaDB(t)
 	dir := t.TempDir()
 	out, err := exec.Command(binary(t), "demo", "--once", "--dir", dir).CombinedOutput()
 	if err != nil {
@@ -289,16 +289,6 @@ func TestDemoGenerator(t *testing.T) {
 	out, err := exec.Command(binary(t), "demo", "--once", "--generator").CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "All answers are right.") {
 		t.Fatalf("%v\n%s", err, out)
-	}
-}
-
-func testkitNeedsMariaDB(t *testing.T) {
-	t.Helper()
-	if !mariadb.Available() {
-		if os.Getenv("THERMOCLINE_TOOLS") == "required" {
-			t.Fatal("no MariaDB is installed: run make deps")
-		}
-		t.Skip("needs a MariaDB server: run make deps")
 	}
 }
 

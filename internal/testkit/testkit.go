@@ -56,18 +56,26 @@ func Tool(t testing.TB, variable string) string {
 	return p
 }
 
+// NeedMariaDB skips the test where no MariaDB is installed, or fails it when
+// THERMOCLINE_TOOLS=required.
+func NeedMariaDB(t testing.TB) {
+	t.Helper()
+	if mariadb.Available() {
+		return
+	}
+	if os.Getenv("THERMOCLINE_TOOLS") == "required" {
+		t.Fatal("no MariaDB is installed: run make deps")
+	}
+	t.Skip("needs a MariaDB server: run make deps (Debian: apt-get install mariadb-server)")
+}
+
 // MariaDB starts a private MariaDB with a row binlog for the test and stops it
 // at the test's end. The account is mariadb.User with mariadb.Password. Where no
 // MariaDB is installed the test is skipped, or fails when
 // THERMOCLINE_TOOLS=required.
 func MariaDB(t testing.TB, options ...string) *mariadb.Server {
 	t.Helper()
-	if !mariadb.Available() {
-		if os.Getenv("THERMOCLINE_TOOLS") == "required" {
-			t.Fatal("no MariaDB is installed: run make deps")
-		}
-		t.Skip("needs a MariaDB server: run make deps (Debian: apt-get install mariadb-server)")
-	}
+	NeedMariaDB(t)
 	dir, err := os.MkdirTemp("", "tcmaria")
 	if err != nil {
 		t.Fatal(err)
