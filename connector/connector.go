@@ -144,8 +144,21 @@ type Committable struct {
 	// EvenIfEmpty makes a snapshot although nothing changes, to record
 	// Properties.
 	EvenIfEmpty bool
-	// Overwrite replaces the table's rows, instead of adding to them.
+	// Overwrite replaces the table's rows, instead of adding to them. With no
+	// messages it removes them.
 	Overwrite bool
+	// OverwriteIn limits Overwrite to the partitions with these values, by
+	// partition column, in the text form of partition paths; nil is NULL. Empty:
+	// the whole table.
+	OverwriteIn map[string]*string
+	// OverwriteDynamic limits Overwrite to the partitions that the messages have
+	// rows for.
+	OverwriteDynamic bool
+	// ReadVersion is the snapshot that the change was computed from (UPDATE,
+	// DELETE, MERGE): Commit fails with Conflict when a later one changed a bucket
+	// that Messages change, and the statement is run again on the new state. 0:
+	// the change does not depend on what is there.
+	ReadVersion int64
 }
 
 // TableCommit makes changes visible. It is safe for concurrent use.

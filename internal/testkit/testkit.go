@@ -8,17 +8,27 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"runtime"
 	"testing"
 	"time"
 
 	"github.com/thermocline/thermocline/internal/mariadb"
 )
 
-// Root returns the repository's root folder.
+// Root returns the repository's root folder: the nearest one with a go.mod, from
+// the folder of the package under test upwards.
 func Root() string {
-	_, file, _, _ := runtime.Caller(0)
-	return filepath.Dir(filepath.Dir(filepath.Dir(file)))
+	dir, err := os.Getwd()
+	if err != nil {
+		panic(err)
+	}
+	for ; ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+		if dir == filepath.Dir(dir) {
+			panic("no go.mod above the working directory")
+		}
+	}
 }
 
 // Testdata returns a path below the repository's testdata folder.
