@@ -21,7 +21,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"sync/atomic"
 
 	"github.com/thermocline/thermocline/connector/fileio"
 	"github.com/thermocline/thermocline/connector/paimon/spec"
@@ -209,70 +208,19 @@ func (s Store) latestSchemaID(ctx context.Context) (int64, error) {
 	return ids[len(ids)-1], nil
 }
 
-// Message is what a writer wants committed for one partition and bucket. It
-// implements connector.CommitMessage.
-type Message struct {
-	Partition    spec.BinaryRow
-	Bucket       int32
-	TotalBuckets int32
-	// Base is the snapshot up to which the writer knows what the bucket has, 0 for
-	// an empty table: what it saw when it started, or its own last commit.
-	Base int64
-	// New are files with new rows.
-	New []spec.DataFileMeta
-	// CompactBefore and CompactAfter are files replaced by others with the same
-	// rows. A file in both, at different levels, is not rewritten.
-	CompactBefore, CompactAfter []spec.DataFileMeta
-
-	dropped  atomic.Bool
-	state    atomic.Int32
-	snapshot atomic.Int64
-}
-
-// Snapshot returns the snapshot that the message went into, 0 while it is not
-// committed. A writer's next message for the bucket has it as its Base.
-func (m *Message) Snapshot() int64 { return m.snapshot.Load() }
-
-// What became of a message.
-const (
-	messageOpen int32 = iota // not committed
-	messageUnknown
-	messageCommitted
-)
-
-// Empty implements connector.CommitMessage.
-func (m *Message) Empty() bool {
-	return len(m.New)+len(m.CompactBefore)+len(m.CompactAfter) == 0
-}
-
-// Rows implements connector.CommitMessage.
-func (m *Message) Rows() (n int64) {
-	for i := range m.New {
-		n += m.New[i].RowCount
+// Index returns the index files of a snapshot's state.
+func (s Store) Index(ctx context.Context, snap *spec.Snapshot) ([]spec.IndexEntry, error) {
+	if snap == nil || snap.IndexManifest == "" {
+		return nil, nil
 	}
-	return n
-}
-
-// CompactionDropped reports whether Commit gave up the message's compaction,
-// because the files it replaces were gone. Its writer then looks at the table
-// anew.
-func (m *Message) CompactionDropped() bool { return m.dropped.Load() }
-
-func (m *Message) entry(kind spec.FileKind, f spec.DataFileMeta) spec.ManifestEntry {
-	return spec.ManifestEntry{Kind: kind, Partition: m.Partition, Bucket: m.Bucket, TotalBuckets: m.TotalBuckets, File: f}
-}
-
-// compactedOnly returns the files that exist only because of the compaction.
-func (m *Message) compactedOnly() []spec.DataFileMeta {
-	before := map[string]bool{}
-	for i := range m.CompactBefore {
-		before[m.CompactBefore[i].FileName] = true
+	path := s.Paths.Manifest(snap.IndexManifest)
+	b, err := s.Files.ReadFile(ctx, path)
+	if err != nil {
+		return nil, err
 	}
-	var out []spec.DataFileMeta
-	for _, f := range m.CompactAfter {
-		if !before[f.FileName] {
-			out = append(out, f)
-		}
+	list, err := spec.ReadIndexManifest(b)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
-	return out
+	return list, nil
 }
