@@ -54,7 +54,13 @@ type Committer struct {
 	retries   int
 	minWait   time.Duration
 	maxWait   time.Duration
+	timeout   time.Duration // of a commit's attempts together; 0: none
 	expiry    expiryOptions
+	// emptyCommits makes snapshots of commits that change nothing.
+	emptyCommits bool
+	rowTracking  bool
+	upgrades     bool  // overwrites go to the highest level
+	topLevel     int32 // which is this
 
 	mu      sync.Mutex // one commit at a time
 	history history
@@ -98,11 +104,16 @@ func New(cfg Config) (*Committer, error) {
 			minMerge:    max(o.Int("manifest.merge-min-count", 30), 2),
 			fullSize:    o.Size("manifest.full-compaction-threshold-size", 16<<20),
 		},
-		keyTypes: spec.TypesOf(cfg.Schema, cfg.Schema.TrimmedPrimaryKeys()),
-		retries:  int(o.Int("commit.max-retries", 10)),
-		minWait:  o.Duration("commit.min-retry-wait", 10*time.Millisecond),
-		maxWait:  o.Duration("commit.max-retry-wait", 10*time.Second),
-		expiry:   readExpiryOptions(o),
+		keyTypes:     spec.TypesOf(cfg.Schema, cfg.Schema.TrimmedPrimaryKeys()),
+		retries:      int(o.Int("commit.max-retries", 10)),
+		minWait:      o.Duration("commit.min-retry-wait", 10*time.Millisecond),
+		maxWait:      o.Duration("commit.max-retry-wait", 10*time.Second),
+		expiry:       readExpiryOptions(o),
+		timeout:      o.Duration("commit.timeout", 0),
+		emptyCommits: o.Bool("commit.force-create-snapshot", false) || !o.Bool("snapshot.ignore-empty-commit", true),
+		rowTracking:  o.Bool("row-tracking.enabled", false),
+		upgrades:     len(cfg.Schema.PrimaryKeys) > 0 && o.Bool("overwrite-upgrade", true),
+		topLevel:     int32(max(o.Int("num-levels", max(o.Int("num-sorted-run.compaction-trigger", 5), 1)+1), 2)) - 1,
 	}
 	if o.Err != nil {
 		return nil, o.Err
@@ -115,7 +126,7 @@ func refuse(s *catalog.Schema, o *spec.Options) error {
 	if f := o.String("manifest.format", "avro"); !strings.EqualFold(f, "avro") {
 		return errs.Unsupportedf(-1, "writing tables with manifest.format = %s", f)
 	}
-	for _, key := range []string{"row-tracking.enabled", "data-evolution.enabled", "sequence.snapshot-ordering"} {
+	for _, key := range []string{"data-evolution.enabled", "sequence.snapshot-ordering"} {
 		if o.Bool(key, false) {
 			return errs.Unsupportedf(-1, "writing tables with %s", key)
 		}
@@ -177,25 +188,35 @@ func (c *Committer) Commit(ctx context.Context, cm *connector.Committable) (conn
 func (c *Committer) commit(ctx context.Context, cm *connector.Committable, messages []*Message) (res connector.CommitResult, err error) {
 
 	a := &change{kind: spec.KindAppend, cm: cm, messages: messages, search: cm.Nonce != ""}
+	if a.overwrite, err = c.newScope(cm, messages); err != nil {
+		return connector.CommitResult{}, err
+	}
 	if cm.Nonce == "" {
 		cm.Nonce = uuid.NewString()
 	}
 	var compacts []*Message
-	rows := false
+	rows, added := false, false
 	for _, m := range messages {
-		rows = rows || len(m.New) > 0
-		if len(m.CompactBefore)+len(m.CompactAfter) > 0 {
+		rows, added = rows || m.writes(), added || len(m.New) > 0
+		if m.removes() {
+			a.kind = spec.KindOverwrite
+		}
+		if m.compacts() {
 			compacts = append(compacts, m)
 		}
 	}
 	if cm.Overwrite {
 		a.kind = spec.KindOverwrite
+		rows = !cm.OverwriteDynamic || added // dynamic, without rows: no partition is meant
 	}
-	if rows || cm.Overwrite || cm.EvenIfEmpty {
+	if rows || cm.EvenIfEmpty || c.emptyCommits {
 		if res.Snapshot, res.Already, err = c.apply(ctx, a); err != nil {
 			return connector.CommitResult{}, err
 		}
 		c.noteWritten(messages, res.Snapshot)
+		if cm.Overwrite {
+			c.removeChangelogs(ctx, messages)
+		}
 	} else if cm.Epoch > 0 {
 		// Nothing to write, but a fenced process must learn of it here too.
 		latest, err := c.store.Latest(ctx)
@@ -246,7 +267,9 @@ type change struct {
 	kind     spec.CommitKind
 	cm       *connector.Committable
 	messages []*Message
-	search   bool // an earlier call may have committed it: look for it, remove nothing of it
+	// overwrite is what an overwrite replaces, nil for other changes.
+	overwrite scope
+	search    bool // an earlier call may have committed it: look for it, remove nothing of it
 }
 
 // attempt is a snapshot that may have been created: we do not know.
@@ -273,7 +296,12 @@ func (c *Committer) apply(ctx context.Context, ch *change) (id int64, already bo
 		}
 	}()
 	base := int64(-1) // snapshots up to here are known not to be ours
+	retries := c.retries
+	started := c.cfg.Now()
 	for try := 0; ; try++ {
+		if c.timeout > 0 && try > 0 && c.cfg.Now().Sub(started) > c.timeout {
+			retries = try // this is the last attempt
+		}
 		latest, err := c.store.Latest(ctx)
 		if err != nil {
 			return 0, false, err
@@ -306,7 +334,7 @@ func (c *Committer) apply(ctx context.Context, ch *change) (id int64, already bo
 		snap, err := c.build(ctx, ch, latest, files)
 		if err != nil || snap == nil {
 			files.remove(ctx)
-			if errs.Is(err, errs.FileNotFound) && try < c.retries && c.cfg.Sleep(ctx, c.wait(try)) == nil {
+			if errs.Is(err, errs.FileNotFound) && try < retries && c.cfg.Sleep(ctx, c.wait(try)) == nil {
 				continue // latest has expired meanwhile
 			}
 			return 0, false, err
@@ -321,18 +349,18 @@ func (c *Committer) apply(ctx context.Context, ch *change) (id int64, already bo
 			return snap.ID, false, nil
 		case failed:
 			files.remove(ctx)
-			if try >= c.retries {
+			if try >= retries {
 				return 0, false, errs.New(errs.ClassOf(err), errs.KindOf(err), "commit to %s: given up after %d attempts: %w", c.cfg.Paths.Root(), try+1, err)
 			}
 		case lost:
 			files.remove(ctx)
-			if try >= c.retries {
+			if try >= retries {
 				return 0, false, errs.New(errs.Conflict, errs.KindNone, "commit to %s: %d attempts lost the race against other commits; raise commit.max-retries or have fewer writers",
 					c.cfg.Paths.Root(), try+1)
 			}
 		case unclear:
 			unknown = append(unknown, attempt{snap.ID, snap.UUID, files})
-			if try >= c.retries {
+			if try >= retries {
 				return 0, false, errs.New(errs.UnknownOutcome, errs.KindNone, "commit to %s: it is not known whether snapshot %d was created: %w",
 					c.cfg.Paths.Root(), snap.ID, err)
 			}
@@ -443,7 +471,11 @@ func (c *Committer) build(ctx context.Context, ch *change, latest *spec.Snapshot
 			return nil, err
 		}
 	}
-	entries, err := c.entries(ctx, ch, latest, previous)
+	index, err := c.index(ctx, ch, latest)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := c.entries(ctx, ch, latest, index)
 	if err != nil || entries == nil {
 		return nil, err
 	}
@@ -470,8 +502,8 @@ func (c *Committer) build(ctx context.Context, ch *change, latest *spec.Snapshot
 			return nil, err
 		}
 	}
-	if ch.kind == spec.KindOverwrite {
-		snap.IndexManifest = "" // the whole table: no index outlives its files
+	if c.rowTracking {
+		assignRows(entries, snap.ID, &next)
 	}
 	if w := ch.cm.Watermark; w != nil && ch.kind != spec.KindCompact {
 		if old, ok := snap.HasWatermark(); !ok || *w > old {
@@ -485,6 +517,11 @@ func (c *Committer) build(ctx context.Context, ch *change, latest *spec.Snapshot
 		} else {
 			delta -= n
 		}
+	}
+	changelog := ch.changelog()
+	changes := int64(0)
+	for i := range changelog {
+		changes += changelog[i].File.RowCount
 	}
 	total += delta
 	snap.TotalRecordCount, snap.DeltaRecordCount, snap.NextRowID = &total, &delta, &next
@@ -506,8 +543,65 @@ func (c *Committer) build(ctx context.Context, ch *change, latest *spec.Snapshot
 	if snap.DeltaManifestList, snap.DeltaManifestListSize, err = files.writeList(ctx, metas); err != nil {
 		return nil, err
 	}
+	if len(changelog) > 0 {
+		list, err := files.writeEntries(ctx, changelog)
+		if err != nil {
+			return nil, err
+		}
+		if snap.ChangelogManifestList, snap.ChangelogManifestListSize, err = files.writeList(ctx, list); err != nil {
+			return nil, err
+		}
+		snap.ChangelogRecordCount = &changes
+	}
+	if index.changed {
+		if snap.IndexManifest, err = files.writeIndex(ctx, index.list); err != nil {
+			return nil, err
+		}
+	}
 	files.metas = append(slices.Clip(base), metas...)
 	return snap, files.wait()
+}
+
+// changelog returns the entries of a change's changelog files. An overwrite has
+// none, as in Java.
+func (ch *change) changelog() []spec.ManifestEntry {
+	var out []spec.ManifestEntry
+	if ch.overwrite != nil {
+		return nil
+	}
+	for _, m := range ch.messages {
+		files := m.Changelog
+		if ch.kind == spec.KindCompact {
+			files = m.CompactChangelog
+		}
+		for _, f := range files {
+			out = append(out, m.entry(spec.FileAdd, f))
+		}
+	}
+	return out
+}
+
+// assignRows gives new files their row ids and sequence numbers, as
+// row-tracking.enabled demands: ids go on from next, files that were rewritten
+// keep theirs.
+func assignRows(entries []spec.ManifestEntry, snapshot int64, next *int64) {
+	for i := range entries {
+		f := &entries[i].File
+		if entries[i].Kind != spec.FileAdd {
+			continue
+		}
+		if f.FileSource.OK && f.FileSource.V == spec.SourceAppend && !f.FirstRowID.OK &&
+			!(f.WriteCols.OK && slices.Contains(f.WriteCols.V, "_ROW_ID")) {
+			f.FirstRowID = spec.Some(*next)
+			*next += f.RowCount
+		}
+		switch {
+		case f.MinSequence == 0:
+			f.MinSequence, f.MaxSequence = snapshot, snapshot
+		case f.MaxSequence == 0:
+			f.MaxSequence = snapshot
+		}
+	}
 }
 
 // properties returns the properties of a change's snapshot.
@@ -547,46 +641,4 @@ func (c *Committer) totalRows(ctx context.Context, s *spec.Snapshot) (int64, err
 		n += live[i].File.RowCount
 	}
 	return n, err
-}
-
-// Abort implements connector.TableCommit. Messages that were committed, or may
-// have been, are left alone.
-func (c *Committer) Abort(ctx context.Context, list []connector.CommitMessage) error {
-	messages, err := own(list)
-	if err != nil {
-		return err
-	}
-	var first error
-	for _, m := range messages {
-		if m.state.Load() != messageOpen {
-			continue
-		}
-		for _, f := range append(append([]spec.DataFileMeta(nil), m.New...), m.compactedOnly()...) {
-			if err := c.removeData(ctx, m, f); err != nil && first == nil {
-				first = err
-			}
-		}
-	}
-	return first
-}
-
-// removeCompacted deletes the files of dropped compactions.
-func (c *Committer) removeCompacted(ctx context.Context, messages []*Message) {
-	ctx = context.WithoutCancel(ctx)
-	for _, m := range messages {
-		for _, f := range m.compactedOnly() {
-			if err := c.removeData(ctx, m, f); err != nil {
-				slog.Debug("remove a file of a dropped compaction", "file", f.FileName, "error", err)
-			}
-		}
-	}
-}
-
-func (c *Committer) removeData(ctx context.Context, m *Message, f spec.DataFileMeta) error {
-	e := m.entry(spec.FileAdd, f)
-	path, err := c.cfg.Paths.DataFile(&e)
-	if err != nil {
-		return err
-	}
-	return c.store.Files.Remove(ctx, path)
 }

@@ -583,3 +583,5 @@ func TestRetriesEnd(t *testing.T) {
 		t.Errorf("%d files were left, want %d: %v", got, want, strconv.Itoa(before))
 	}
 }
+
+type vec = vector.Vec

@@ -12,27 +12,92 @@ import (
 )
 
 // entries returns the manifest entries of a change on top of latest, after
-// looking for conflicts. nil means that a compaction has nothing left to do.
-func (c *Committer) entries(ctx context.Context, ch *change, latest *spec.Snapshot, previous []spec.ManifestMeta) ([]spec.ManifestEntry, error) {
-	switch ch.kind {
-	case spec.KindCompact:
-		return c.compactEntries(ctx, ch, latest)
-	case spec.KindOverwrite:
-		out := []spec.ManifestEntry{}
-		live, err := c.store.Live(ctx, latest, nil, func(*spec.ManifestEntry) bool { return true })
-		if err != nil {
-			return nil, err
-		}
-		for _, e := range live {
-			e.Kind = spec.FileDelete
-			out = append(out, e)
-		}
-		return append(out, added(ch.messages)...), nil
+// looking for conflicts, and changes index as the change does. nil means that a
+// compaction has nothing left to do.
+func (c *Committer) entries(ctx context.Context, ch *change, latest *spec.Snapshot, index *indexState) ([]spec.ManifestEntry, error) {
+	if ch.kind == spec.KindCompact {
+		return c.compactEntries(ctx, ch, latest, index)
+	}
+	if err := c.checkRead(ctx, ch, latest); err != nil {
+		return nil, err
+	}
+	if ch.overwrite != nil {
+		return c.overwriteEntries(ctx, ch, latest, index)
 	}
 	if err := c.checkWriters(ctx, ch.messages, latest); err != nil {
 		return nil, err
 	}
-	return added(ch.messages), nil
+	if err := c.checkHashes(index, ch.messages); err != nil {
+		return nil, err
+	}
+	out, err := c.deleted(ctx, ch.messages, latest)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range ch.messages {
+		if !index.applies(m, &m.Index, m.Deleted) {
+			return nil, c.changedMeanwhile(m)
+		}
+		index.apply(m, &m.Index)
+	}
+	return append(out, added(ch.messages)...), nil
+}
+
+func (c *Committer) changedMeanwhile(m *Message) error {
+	return errs.New(errs.Conflict, errs.KindNone, "commit to %s: another commit has changed bucket %d since the rows were read; run the statement again",
+		c.cfg.Paths.Root(), m.Bucket)
+}
+
+// deleted returns the entries of the files that a row-level change removes. All
+// of them must be there.
+func (c *Committer) deleted(ctx context.Context, messages []*Message, latest *spec.Snapshot) ([]spec.ManifestEntry, error) {
+	out := []spec.ManifestEntry{}
+	var touched []*Message
+	for _, m := range messages {
+		if len(m.Deleted) > 0 {
+			touched = append(touched, m)
+		}
+	}
+	if len(touched) == 0 {
+		return out, nil
+	}
+	live, err := c.liveOf(ctx, touched, latest)
+	if err != nil {
+		return nil, err
+	}
+	ids := map[spec.FileID]*spec.ManifestEntry{}
+	for i := range live {
+		ids[live[i].ID()] = &live[i]
+	}
+	for _, m := range touched {
+		for _, f := range m.Deleted {
+			e := m.entry(spec.FileDelete, f)
+			there := ids[e.ID()]
+			if there == nil {
+				return nil, c.changedMeanwhile(m)
+			}
+			delete(ids, e.ID())
+			e.TotalBuckets = there.TotalBuckets
+			out = append(out, e)
+		}
+	}
+	return out, nil
+}
+
+// liveOf returns the live files of the messages' buckets.
+func (c *Committer) liveOf(ctx context.Context, messages []*Message, latest *spec.Snapshot) ([]spec.ManifestEntry, error) {
+	touched := map[place]bool{}
+	var parts []spec.BinaryRow
+	lo, hi := messages[0].Bucket, messages[0].Bucket
+	for _, m := range messages {
+		touched[m.place()] = true
+		parts = append(parts, m.Partition)
+		lo, hi = min(lo, m.Bucket), max(hi, m.Bucket)
+	}
+	has := c.partitionRange(parts)
+	return c.store.Live(ctx, latest, func(m *spec.ManifestMeta) bool {
+		return (!m.MinBucket.OK || !m.MaxBucket.OK || m.MinBucket.V <= hi && m.MaxBucket.V >= lo) && has(m)
+	}, func(e *spec.ManifestEntry) bool { return touched[place{string(e.Partition), e.Bucket}] })
 }
 
 func added(messages []*Message) []spec.ManifestEntry {
@@ -212,16 +277,8 @@ func data(s *spec.Snapshot) bool {
 // compactEntries returns the entries of the compactions that still apply: whose
 // replaced files are all live and whose results do not overlap others of their
 // level. It marks the others as dropped and removes their files.
-func (c *Committer) compactEntries(ctx context.Context, ch *change, latest *spec.Snapshot) ([]spec.ManifestEntry, error) {
-	touched := map[place]bool{}
-	lo, hi := ch.messages[0].Bucket, ch.messages[0].Bucket
-	for _, m := range ch.messages {
-		touched[m.place()] = true
-		lo, hi = min(lo, m.Bucket), max(hi, m.Bucket)
-	}
-	live, err := c.store.Live(ctx, latest, func(m *spec.ManifestMeta) bool {
-		return !m.MinBucket.OK || !m.MaxBucket.OK || m.MinBucket.V <= hi && m.MaxBucket.V >= lo
-	}, func(e *spec.ManifestEntry) bool { return touched[place{string(e.Partition), e.Bucket}] })
+func (c *Committer) compactEntries(ctx context.Context, ch *change, latest *spec.Snapshot, index *indexState) ([]spec.ManifestEntry, error) {
+	live, err := c.liveOf(ctx, ch.messages, latest)
 	if err != nil {
 		return nil, err
 	}
@@ -238,11 +295,12 @@ func (c *Committer) compactEntries(ctx context.Context, ch *change, latest *spec
 		if err != nil {
 			return nil, err
 		}
-		if after == nil {
+		if after == nil || !index.applies(m, &m.CompactIndex, m.rewritten()) {
 			dropped = append(dropped, m)
 			continue
 		}
 		byPlace[p] = after
+		index.apply(m, &m.CompactIndex)
 		kept = append(kept, m)
 		for _, f := range m.CompactBefore {
 			out = append(out, m.entry(spec.FileDelete, f))
@@ -259,6 +317,9 @@ func (c *Committer) compactEntries(ctx context.Context, ch *change, latest *spec
 		c.removeCompacted(ctx, dropped)
 	}
 	ch.messages = kept
+	if out == nil && index.changed {
+		out = []spec.ManifestEntry{}
+	}
 	return out, nil
 }
 

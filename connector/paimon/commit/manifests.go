@@ -143,6 +143,20 @@ func (s *scratch) writeList(ctx context.Context, list []spec.ManifestMeta) (stri
 	return name, &size, nil
 }
 
+// writeIndex writes an index manifest and returns its name, "" for no files.
+func (s *scratch) writeIndex(ctx context.Context, list []spec.IndexEntry) (string, error) {
+	if len(list) == 0 {
+		return "", nil
+	}
+	b, err := spec.WriteIndexManifest(list, s.c.manifests.compression)
+	if err != nil {
+		return "", err
+	}
+	name := s.names.IndexManifest()
+	s.put(ctx, name, b)
+	return name, nil
+}
+
 // mergeManifests bounds the list of manifests: it rewrites small ones, and ones
 // with deletions, so that additions and deletions of one file cancel
 // (ManifestFileMerger). It returns metas itself when there is nothing to do.

@@ -137,3 +137,18 @@ func (m *Message) compactedOnly() []spec.DataFileMeta {
 	}
 	return append(out, m.CompactChangelog...)
 }
+
+// rewritten returns the files that are gone after the compaction.
+func (m *Message) rewritten() []spec.DataFileMeta {
+	after := map[string]bool{}
+	for i := range m.CompactAfter {
+		after[m.CompactAfter[i].FileName] = true
+	}
+	var out []spec.DataFileMeta
+	for _, f := range m.CompactBefore {
+		if !after[f.FileName] {
+			out = append(out, f)
+		}
+	}
+	return out
+}

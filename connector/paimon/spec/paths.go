@@ -16,6 +16,7 @@ type Paths struct {
 	data   string // where bucket directories are
 	part   *Partitioner
 	prefix string
+	beside bool // index files lie beside data files
 }
 
 // NewPaths places the files of the table in the directory root. branch is ""
@@ -32,6 +33,7 @@ func NewPaths(root, branch string, s *catalog.Schema) *Paths {
 	if x, ok := s.Options["data-file.prefix"]; ok {
 		p.prefix = x
 	}
+	p.beside = strings.EqualFold(strings.TrimSpace(s.Options["index-file-in-data-file-dir"]), "true")
 	return p
 }
 
@@ -103,6 +105,18 @@ func (p *Paths) ExtraFiles(e *ManifestEntry) ([]string, error) {
 		out[i] = dir + x
 	}
 	return out, nil
+}
+
+// IndexFile returns the path of an index file.
+func (p *Paths) IndexFile(e *IndexEntry) (string, error) {
+	if e.ExternalPath.OK {
+		return e.ExternalPath.V, nil
+	}
+	if !p.beside {
+		return p.Index(e.FileName), nil
+	}
+	dir, err := p.BucketDir(e.Partition, e.Bucket)
+	return dir + "/" + e.FileName, err
 }
 
 // Namer gives new files of one kind names that nobody else uses:
