@@ -39,9 +39,21 @@ func init() {
 			if l, ok := args[0].(*LiteralExpr); ok && l.hex && isColumn(args[1]) && args[1].Type().Class == Int {
 				return nil, errs.Unsupportedf(-1, "NULLIF of a hexadecimal literal and an integer column")
 			}
-			null := Value{Type: args[0].Type(), Vec: vector.NewNull(args[0].Type().Physical(), 1)}
+			x := args[0]
+			if l, ok := x.(*LiteralExpr); ok && l.folded == nil && l.Type().Class == String && args[1].Type().Class == String {
+				// MySQL converts a literal to the collation in which it is compared,
+				// and NULLIF gives the converted one: NULLIF('ab', b) has b's.
+				t, err := mergeCollations("nullif", x.Type(), args[1].Type())
+				if err != nil {
+					return nil, err
+				}
+				as := *l
+				as.Val.Type.Collation = t.Collation
+				x = &as
+			}
+			null := Value{Type: x.Type(), Vec: vector.NewNull(x.Type().Physical(), 1)}
 			null.Type.Nullable = true
-			return caseOp(ctx, "nullif", []Expr{eq, Literal(null), args[0]})
+			return caseOp(ctx, "nullif", []Expr{eq, Literal(null), x})
 		}})
 	for _, g := range []struct{ name, doc string }{{"GREATEST", "The greatest value; NULL if one is NULL."}, {"LEAST", "The least value; NULL if one is NULL."}} {
 		register(&function{name: g.name, min: 2, max: -1, class: "control", usage: g.name + "(x, y, …)", doc: g.doc,
