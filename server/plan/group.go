@@ -141,49 +141,58 @@ func (s *scope) call(f *syntax.FuncCall) (expr.Expr, error) {
 		}
 		spec.Order = append(spec.Order, expr.OrderItem{Expr: x, Desc: o.Desc})
 	}
-	if err := bl.ownAggregate(f, spec.Args); err != nil {
+	home, err := s.home(f, spec.Args)
+	if err != nil {
 		return nil, err
 	}
-	return bl.aggregate(spec, f.Pos())
+	return home.aggregate(spec, f.Pos())
 }
 
-// ownAggregate refuses an aggregate whose arguments are all of an outer query's
-// columns: MySQL would compute it there.
-func (bl *block) ownAggregate(f *syntax.FuncCall, args []expr.Expr) error {
-	own, outer := false, false
-	cols := colSet{}
+// home is the block that computes an aggregate with these arguments. One whose
+// arguments are all of outer queries' columns belongs to the innermost query that
+// has some of them, if an aggregate may stand where the subquery stands in it;
+// else to the first query outwards between the two where one may; else to its
+// own. MySQL calls this the aggregation query.
+func (s *scope) home(f *syntax.FuncCall, args []expr.Expr) (*block, error) {
+	bl := s.bl
+	used := colSet{}
+	for _, a := range args {
+		used.addOf(a)
+	}
+	if len(used) == 0 || bl.hasOne(used) {
+		return bl, nil
+	}
+	home := bl
+	for out := bl.outer; out != nil; out = out.bl.outer {
+		allowed := !out.noAggs && !out.inAgg
+		if out.bl.hasOne(used) {
+			switch {
+			case allowed:
+				return out.bl, nil
+			case out.inAgg:
+				return nil, errs.UserAt(f.Pos(), errs.InvalidGroupBy, "Invalid use of group function")
+			}
+			return home, nil
+		}
+		if allowed && home == bl {
+			home = out.bl
+		}
+	}
+	return bl, nil
+}
+
+// hasOne reports whether one of the columns is of the block's FROM.
+func (bl *block) hasOne(used colSet) bool {
 	for _, t := range bl.rel.tables {
 		for _, c := range t.cols {
-			cols[c.id] = true
+			if used[c.id] {
+				return true
+			}
 		}
 	}
 	for _, c := range bl.rel.visible {
-		cols[c.id] = true
-	}
-	for _, a := range args {
-		for _, id := range expr.ColumnsOf(a) {
-			if cols[id] {
-				own = true
-			} else if bl.visibleOutside(id) {
-				outer = true
-			}
-		}
-	}
-	if outer && !own {
-		return errs.Unsupportedf(f.Pos(), "aggregates of an outer query's columns inside a subquery")
-	}
-	return nil
-}
-
-// visibleOutside reports whether a column is one of an outer query's.
-func (bl *block) visibleOutside(id ColID) bool {
-	for out := bl.outer; out != nil; out = out.bl.outer {
-		for _, t := range out.rel.tables {
-			for _, c := range t.cols {
-				if c.id == id {
-					return true
-				}
-			}
+		if used[c.id] {
+			return true
 		}
 	}
 	return false

@@ -534,6 +534,16 @@ func (s colSet) covers(e expr.Expr) bool {
 	return true
 }
 
+// any reports whether the sets have a column in common.
+func (s colSet) any(o colSet) bool {
+	for id := range o {
+		if s[id] {
+			return true
+		}
+	}
+	return false
+}
+
 // addOf adds the columns that e reads.
 func (s colSet) addOf(e expr.Expr) {
 	for _, c := range expr.ColumnsOf(e) {

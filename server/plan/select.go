@@ -88,6 +88,7 @@ func (b *binder) selectBlock(q *syntax.Select, order []*syntax.OrderItem, outer 
 	} else if err := bl.checkHaving(having); err != nil {
 		return nil, err
 	}
+	late := bl.afterWindows()
 	if err := bl.flush(&bl.post); err != nil {
 		return nil, err
 	}
@@ -95,6 +96,9 @@ func (b *binder) selectBlock(q *syntax.Select, order []*syntax.OrderItem, outer 
 		bl.node = &Filter{In: bl.node, Conds: having}
 	}
 	bl.over()
+	if err := bl.flush(&late); err != nil {
+		return nil, err
+	}
 	return bl.finish(q.Distinct, keys)
 }
 

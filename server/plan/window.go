@@ -52,7 +52,7 @@ func (s *scope) window(f *syntax.FuncCall) (expr.Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	in := &scope{bl: bl, clause: s.clause, rel: s.rel, inWindow: true, noSubs: "correlated subqueries in a window function"}
+	in := &scope{bl: bl, clause: s.clause, rel: s.rel, inWindow: true}
 	w := &windowCall{pos: f.Pos()}
 	for _, e := range spec.PartitionBy {
 		x, err := bl.windowKey(e, in)
@@ -78,6 +78,30 @@ func (s *scope) window(f *syntax.FuncCall) (expr.Expr, error) {
 	w.call.ID = bl.b.newCol(Column{Name: strings.ToLower(name), Type: t})
 	bl.windows = append(bl.windows, w)
 	return bl.b.col(w.call.ID), nil
+}
+
+// afterWindows takes the pending subqueries that read window functions, as
+// RANK() OVER (…) IN (SELECT …) does, out of the list of those that can be joined
+// before.
+func (bl *block) afterWindows() (late []*apply) {
+	made := colSet{}
+	for _, w := range bl.windows {
+		made[w.call.ID] = true
+	}
+	var before []*apply
+	for _, a := range bl.post {
+		reads := free(a.plan)
+		for _, m := range a.marks {
+			reads.addOf(m)
+		}
+		if made.any(reads) {
+			late = append(late, a)
+		} else {
+			before = append(before, a)
+		}
+	}
+	bl.post = before
+	return late
 }
 
 // windowKey binds a key of PARTITION BY or ORDER BY, where numbers are no
