@@ -356,3 +356,26 @@ func indexEntry(r record) (e spec.IndexEntry) {
 	}
 	return e
 }
+
+// value is a value in a vector; the zero value is NULL.
+type value struct {
+	v *vector.Vec
+	i int
+}
+
+func (x value) null() bool { return x.v == nil || x.v.IsNull(x.i) }
+
+// integerOf returns the value of an integer type.
+func integerOf(x value) int64 { return intAt(x.v.Values(), x.v.At(x.i)) }
+
+// elements returns the elements of a value of ARRAY.
+func elements(x value) (out []value) {
+	if x.null() {
+		return nil
+	}
+	p, at := x.v.Values(), x.v.At(x.i)
+	for j := p.Offset[at]; j < p.Offset[at+1]; j++ {
+		out = append(out, value{p.Child[0], int(j)})
+	}
+	return out
+}

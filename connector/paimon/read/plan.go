@@ -7,6 +7,7 @@ import (
 
 	"github.com/thermocline/thermocline/catalog"
 	"github.com/thermocline/thermocline/connector"
+	"github.com/thermocline/thermocline/connector/paimon/merge"
 	"github.com/thermocline/thermocline/connector/paimon/spec"
 	"github.com/thermocline/thermocline/internal/errs"
 )
@@ -148,7 +149,7 @@ func (st *State) RowCount(ctx context.Context) (int64, bool, error) {
 		}
 		return -1, false, nil
 	}
-	g, err := st.src.newEngine(st.schema)
+	g, err := merge.NewRules(st.src.Name, st.schema)
 	if err != nil {
 		return 0, false, err
 	}
@@ -169,7 +170,7 @@ func (st *State) RowCount(ctx context.Context) (int64, bool, error) {
 				rows -= d.r.Cardinality.V
 			}
 		}
-		exact = exact && (len(st.schema.PrimaryKeys) == 0 || g.alone(b.files) && !st.keepDeletes)
+		exact = exact && (len(st.schema.PrimaryKeys) == 0 || g.Alone(b.files) && !st.keepDeletes)
 	}
 	return rows, exact, nil
 }
@@ -292,7 +293,7 @@ func (st *State) entries(ctx context.Context, keep *partitionFilter) ([]spec.Man
 	if err != nil {
 		return nil, err
 	}
-	var merge spec.MergeEntries
+	var files spec.MergeEntries
 	for i := range metas {
 		if keep != nil && !keep.manifest(&metas[i]) {
 			continue
@@ -311,12 +312,12 @@ func (st *State) entries(ctx context.Context, keep *partitionFilter) ([]spec.Man
 					continue
 				}
 			}
-			if err := merge.Add(e); err != nil {
+			if err := files.Add(e); err != nil {
 				return nil, st.src.vanished(st.snap, metas[i].FileName, err)
 			}
 		}
 	}
-	live, err := merge.Live()
+	live, err := files.Live()
 	if err != nil {
 		return nil, st.src.vanished(st.snap, "manifest", err)
 	}
@@ -345,7 +346,7 @@ func (st *State) EachEntry(ctx context.Context, f func(e *spec.ManifestEntry)) e
 // buckets returns the live files by partition and bucket, in the order of their
 // first file, after checking that all of them can be read. Files whose rows are
 // not visible are left out.
-func (st *State) buckets(ctx context.Context, keep *partitionFilter, g *engine) ([]*bucket, error) {
+func (st *State) buckets(ctx context.Context, keep *partitionFilter, g *merge.Rules) ([]*bucket, error) {
 	live, err := st.entries(ctx, keep)
 	if err != nil {
 		return nil, err
@@ -358,7 +359,7 @@ func (st *State) buckets(ctx context.Context, keep *partitionFilter, g *engine) 
 	var out []*bucket
 	for i := range live {
 		e := &live[i]
-		if e.Bucket == spec.PostponeBucket || g.skipLevel0 && e.File.Level == 0 || st.level > 0 && e.File.Level != st.level {
+		if e.Bucket == spec.PostponeBucket || g.SkipLevel0 && e.File.Level == 0 || st.level > 0 && e.File.Level != st.level {
 			continue // not visible to batch reads until it was compacted
 		}
 		from, err := st.src.Schema(ctx, e.File.SchemaID)
@@ -409,7 +410,7 @@ func (st *State) plan(ctx context.Context, req connector.ScanRequest, not map[st
 	if req.NoPruning {
 		filter = nil
 	}
-	g, err := st.src.newEngine(st.schema)
+	g, err := merge.NewRules(st.src.Name, st.schema)
 	if err != nil {
 		return nil, err
 	}
@@ -419,11 +420,11 @@ func (st *State) plan(ctx context.Context, req connector.ScanRequest, not map[st
 		return nil, err
 	}
 	plan := &connector.Plan{}
-	sc := &scan{st: st, req: req, engine: g, filter: filter, paths: st.src.paths(st.schema)}
+	sc := &scan{st: st, req: req, rules: g, filter: filter, paths: st.src.paths(st.schema)}
 	if sc.deletions, err = st.deletions(ctx); err != nil {
 		return nil, err
 	}
-	if len(sc.deletions) > 0 && !g.vectors {
+	if len(sc.deletions) > 0 && !g.Vectors {
 		return nil, errs.Unsupportedf(-1, "reading tables with deletion vectors but without 'deletion-vectors.enabled' (table %s)", st.src.Name)
 	}
 	if err := sc.loadSchemas(ctx, buckets); err != nil {
@@ -450,7 +451,7 @@ func (st *State) plan(ctx context.Context, req connector.ScanRequest, not map[st
 		}
 		for _, x := range s {
 			if x.merge {
-				if err := g.refuseColumns(req.Columns); err != nil {
+				if err := g.Refuse(req.Columns); err != nil {
 					return nil, err
 				}
 			}

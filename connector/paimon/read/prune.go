@@ -6,6 +6,7 @@ import (
 
 	"github.com/thermocline/thermocline/catalog"
 	"github.com/thermocline/thermocline/connector"
+	"github.com/thermocline/thermocline/connector/paimon/merge"
 	"github.com/thermocline/thermocline/connector/paimon/spec"
 	"github.com/thermocline/thermocline/internal/vector"
 )
@@ -17,14 +18,14 @@ var unknown = connector.Bounds{Nulls: -1, Rows: -1}
 // satisfies a filter.
 type pruner struct {
 	st     *State
-	engine *engine
+	rules  *merge.Rules
 	filter *connector.Predicate // nil: everything is kept
 	part   *partitionFilter
 	hashes bucketFilter
 }
 
-func newPruner(st *State, g *engine, filter *connector.Predicate) *pruner {
-	p := &pruner{st: st, engine: g, filter: filter}
+func newPruner(st *State, g *merge.Rules, filter *connector.Predicate) *pruner {
+	p := &pruner{st: st, rules: g, filter: filter}
 	if filter != nil {
 		p.part = newPartitionFilter(st.schema, filter)
 		p.hashes = newBucketFilter(st.schema, filter)
@@ -130,10 +131,10 @@ func (p *pruner) bucket(sc *scan, b *bucket) ([]*spec.ManifestEntry, error) {
 	}
 	may := make([]bool, len(b.files))
 	any := false
-	merges := len(p.st.schema.PrimaryKeys) > 0 && !p.engine.lone(b.files)
+	merges := len(p.st.schema.PrimaryKeys) > 0 && !p.rules.Lone(b.files)
 	// Where a row is made of the values of several, the filter may hold for it
 	// and for none of them.
-	if !merges || !p.engine.combines() {
+	if !merges || !p.rules.Combines() {
 		for i, f := range b.files {
 			m, err := p.file(sc, f)
 			if err != nil {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/thermocline/thermocline/catalog"
 	"github.com/thermocline/thermocline/connector/format"
+	"github.com/thermocline/thermocline/connector/paimon/merge"
 	"github.com/thermocline/thermocline/connector/paimon/spec"
 	"github.com/thermocline/thermocline/internal/errs"
 )
@@ -16,7 +17,7 @@ func (s *Source) refuseTable(schema *catalog.Schema) error {
 	no := func(format string, args ...any) error {
 		return errs.Unsupportedf(-1, format+" (table "+s.Name+")", args...)
 	}
-	if _, err := s.newEngine(schema); err != nil {
+	if _, err := merge.NewRules(s.Name, schema); err != nil {
 		return err
 	}
 	if len(schema.PrimaryKeys) > 0 {

@@ -10,9 +10,7 @@
 // not known to be sound are taken as unknown.
 //
 // Start reading at Source, then State.Plan (plan.go), section (split.go) and
-// mergeReader (merge.go). What the merge engines do is in engine.go (which rows
-// are seen and which hide others), group.go (the rows of one key become one),
-// aggregate.go and collections.go (of one column).
+// mergeReader (merge.go), which feeds the runs of a section to package merge.
 package read
 
 import (

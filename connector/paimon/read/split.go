@@ -9,6 +9,7 @@ import (
 
 	"github.com/thermocline/thermocline/catalog"
 	"github.com/thermocline/thermocline/connector"
+	"github.com/thermocline/thermocline/connector/paimon/merge"
 	"github.com/thermocline/thermocline/connector/paimon/spec"
 	"github.com/thermocline/thermocline/internal/errs"
 	"github.com/thermocline/thermocline/internal/vector"
@@ -18,7 +19,7 @@ import (
 type scan struct {
 	st      *State
 	req     connector.ScanRequest
-	engine  *engine
+	rules   *merge.Rules
 	filter  *connector.Predicate // nil with NoPruning
 	paths   *spec.Paths
 	schemas map[int64]*catalog.Schema // of the files
@@ -49,7 +50,7 @@ func (sc *scan) loadSchemas(ctx context.Context, buckets []*bucket) error {
 	for _, k := range sc.st.schema.Columns(sc.st.schema.TrimmedPrimaryKeys()) {
 		sc.mergeKeys = append(sc.mergeKeys, position(k))
 	}
-	for _, c := range sc.engine.extras() {
+	for _, c := range sc.rules.Extras() {
 		position(c)
 	}
 	for _, b := range buckets {
@@ -105,7 +106,7 @@ func newSection(partition spec.BinaryRow, runs [][]*spec.ManifestEntry) *section
 // sections cuts the files of a bucket.
 func (sc *scan) sections(b *bucket, files []*spec.ManifestEntry) ([]*section, error) {
 	var out []*section
-	if len(sc.st.schema.PrimaryKeys) == 0 || sc.engine.alone(files) {
+	if len(sc.st.schema.PrimaryKeys) == 0 || sc.rules.Alone(files) {
 		for _, f := range files {
 			s := newSection(b.partition, [][]*spec.ManifestEntry{{f}})
 			s.deletes = (s.deletes || sc.st.keepDeletes) && len(sc.st.schema.PrimaryKeys) > 0
@@ -337,7 +338,7 @@ func (sc *scan) open(ctx context.Context, s *section) (connector.BatchReader, er
 	if !s.merge {
 		return &rawReader{sc: sc, s: s}, nil
 	}
-	return newMergeReader(ctx, sc, s)
+	return newMergeReader(sc, s)
 }
 
 // rawReader reads the files of a section without merging.

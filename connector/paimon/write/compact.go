@@ -341,25 +341,24 @@ func noRetract(f *spec.DataFileMeta) bool { return f.DeleteRowCount.OK && f.Dele
 
 // merge rewrites files into new ones.
 func (c *compaction) merge(ctx context.Context, files []keyed, level int32, drop bool, m *commit.Message) (err error) {
-	byRun := map[int]*cursor{}
-	var cursors []*cursor
+	byRun := map[int]*run{}
+	var runs []*run
 	for _, f := range files { // in key order, so each run's files are too
 		k := byRun[f.run]
 		if k == nil {
-			k = &cursor{c: c}
+			k = &run{c: c}
 			byRun[f.run] = k
-			cursors = append(cursors, k)
+			runs = append(runs, k)
 		}
 		k.files = append(k.files, f.file)
 	}
 	defer func() {
-		for _, k := range cursors {
+		for _, k := range runs {
 			k.close()
 		}
 	}()
 	out := c.w.newRolling(c.b, level, spec.SourceCompact)
-	mg := &merger{c: c, dropRetract: drop, out: out}
-	if err := mg.run(ctx, cursors); err != nil {
+	if err := c.mergeRuns(ctx, runs, drop, out); err != nil {
 		c.written = append(c.written, out.abort()...)
 		return err
 	}

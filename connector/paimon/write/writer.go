@@ -29,6 +29,7 @@ import (
 	"github.com/thermocline/thermocline/connector/fileio"
 	"github.com/thermocline/thermocline/connector/format"
 	"github.com/thermocline/thermocline/connector/paimon/commit"
+	"github.com/thermocline/thermocline/connector/paimon/merge"
 	"github.com/thermocline/thermocline/connector/paimon/spec"
 	"github.com/thermocline/thermocline/internal/errs"
 	"github.com/thermocline/thermocline/internal/memory"
@@ -61,6 +62,7 @@ type Writer struct {
 	cfg    Config
 	opts   *options
 	layout *layout
+	rules  *merge.Rules
 	format format.Format
 	store  commit.Store
 
@@ -119,8 +121,12 @@ func New(cfg Config) (*Writer, error) {
 		return nil, err
 	}
 	s := cfg.Schema
+	rules, err := merge.NewRules(cfg.Paths.Root(), s)
+	if err != nil {
+		return nil, err
+	}
 	keys := bucketKey(s, spec.NewOptions(s.Options))
-	w := &Writer{cfg: cfg, opts: o, layout: newLayout(s, o), format: f, store: commit.Store{Files: cfg.Files, Paths: cfg.Paths},
+	w := &Writer{cfg: cfg, opts: o, layout: newLayout(s, o), rules: rules, format: f, store: commit.Store{Files: cfg.Files, Paths: cfg.Paths},
 		partCols: s.Columns(s.PartitionKeys), partEnc: spec.NewRowEncoder(spec.TypesOf(s, s.PartitionKeys)),
 		keyCols: s.Columns(keys), keyEnc: spec.NewRowEncoder(spec.TypesOf(s, keys)),
 		buckets: map[string]map[int32]*bucket{}, schemas: map[int64]*catalog.Schema{s.ID: s}}

@@ -1,4 +1,4 @@
-package read
+package merge
 
 import (
 	"errors"
@@ -8,20 +8,21 @@ import (
 	"github.com/thermocline/thermocline/internal/vector"
 )
 
-// group merges the rows of one key that lie in several runs, for all engines but
-// the plain one. A key that one run alone has is never merged: its row counts as
-// it is, or not at all if it is a deletion, as Java's ReducerMergeFunctionWrapper
-// has it.
+// group merges the rows of one key, for all rules but the plain ones.
 type group struct {
-	sc   *scan
-	g    *engine
+	m    *Merger
+	g    *Rules
 	rows []groupRow
 	cols []groupColumn // ascending by column of the schema
 	seq  []int         // positions of the sequence columns in batches
-	out  []int         // for each column of the scan its position in cols
+	out  []int         // for each column of the output its position in cols
 
-	// merged holds the rows that were made of several until they are copied out.
-	merged *runCursor
+	// made holds the rows that were made of several until they are copied or
+	// given out.
+	made  *cursor
+	batch vector.Batch
+	given bool
+	res   Rows
 
 	// State of the row being made.
 	row           []value
@@ -42,23 +43,23 @@ type groupColumn struct {
 
 // groupRow is a row of the key.
 type groupRow struct {
-	r     *runCursor
-	pos   int
-	level int32
+	c   *cursor
+	pos uint32
 }
 
-func newGroup(sc *scan) *group {
-	gr := &group{sc: sc, g: sc.engine}
+func newGroup(m *Merger) *group {
+	gr := &group{m: m, g: m.cfg.Rules}
+	fields := gr.g.schema.Fields
 	at := map[int]int{}
-	for i, c := range sc.mergeCols {
+	for i, c := range m.cfg.Columns {
 		if _, twice := at[c]; !twice {
 			at[c] = i
 		}
 	}
-	for _, c := range gr.g.sequence {
+	for _, c := range gr.g.Sequence {
 		gr.seq = append(gr.seq, at[c])
 	}
-	if !gr.g.combines() {
+	if !gr.g.Combines() {
 		return gr
 	}
 	var cols []int
@@ -69,65 +70,89 @@ func newGroup(sc *scan) *group {
 	pos := map[int]int{}
 	for i, c := range cols {
 		pos[c] = i
-		gr.cols = append(gr.cols, groupColumn{schema: c, at: at[c], rule: &gr.g.columns[c], cell: cell{typ: sc.st.schema.Fields[c].Type}})
+		gr.cols = append(gr.cols, groupColumn{schema: c, at: at[c], rule: &gr.g.columns[c], cell: cell{typ: fields[c].Type}})
 	}
 	for i := range gr.cols {
 		for _, c := range gr.cols[i].rule.group {
 			gr.cols[i].group = append(gr.cols[i].group, pos[c])
 		}
 	}
-	b := &vector.Batch{Seq: -1}
-	for _, c := range sc.req.Columns {
+	gr.batch.Seq = -1
+	for _, c := range m.cfg.Columns[:m.cfg.Out] {
 		gr.out = append(gr.out, pos[c])
-		b.Cols = append(b.Cols, sc.st.schema.Fields[c].Type.NewVec(0))
+		gr.batch.Cols = append(gr.batch.Cols, fields[c].Type.NewVec(0))
 	}
-	gr.merged = &runCursor{sc: sc, id: -1, batch: b}
+	gr.made = &cursor{id: len(m.cur), cols: gr.batch.Cols}
+	m.cur = append(m.cur, gr.made)
 	gr.row, gr.done = make([]value, len(gr.cols)), make([]bool, len(gr.cols))
 	return gr
 }
 
-// release empties the merged rows after they were copied out.
+// release empties the made rows after they were copied out.
 func (gr *group) release() {
-	if gr.merged != nil && gr.merged.batch.Len > 0 {
-		gr.merged.batch.Reset()
-		gr.merged.bases, gr.merged.kinds = gr.merged.bases[:0], gr.merged.kinds[:0]
+	if gr.made != nil && gr.made.n > 0 {
+		gr.batch.Reset()
+		gr.made.n, gr.made.kinds, gr.made.seqs = 0, gr.made.kinds[:0], gr.made.seqs[:0]
+		gr.m.out.forget(gr.made)
+		if gr.m.changes != nil {
+			gr.m.changes.out.forget(gr.made)
+		}
 	}
 }
 
-// merge merges the heads of the given runs, which have one key, and returns where
-// the row lies; a nil run means that there is none.
-func (gr *group) merge(heads []*runCursor) (*runCursor, int, error) {
+// full returns the made rows when they are at least n, nil otherwise.
+func (gr *group) full(n int) *Rows {
+	if gr.given {
+		gr.given = false
+		gr.release()
+	}
+	if gr.made == nil || gr.made.n < n {
+		return nil
+	}
+	gr.given = true
+	gr.batch.Len = gr.made.n
+	if gr.m.cfg.KeepDeletes {
+		gr.batch.Kinds = gr.made.kinds
+	}
+	gr.res = Rows{Batch: &gr.batch, Seqs: gr.made.seqs}
+	return &gr.res
+}
+
+// merge makes a row of those of one key and returns where it lies; ok is false
+// when there is none.
+func (gr *group) merge(same []ref) (w ref, ok bool, err error) {
 	gr.rows = gr.rows[:0]
-	for _, r := range heads {
-		gr.rows = append(gr.rows, groupRow{r, r.pos, r.level})
+	for _, r := range same {
+		gr.rows = append(gr.rows, groupRow{gr.m.cur[r.run], r.pos})
 	}
 	slices.SortFunc(gr.rows, gr.compare)
-	if gr.g.lookup {
+	if gr.g.Lookup {
 		gr.dropTakenIn()
 	}
-	switch gr.g.kind {
-	case deduplicate:
+	at := func(w groupRow) ref { return ref{uint32(w.c.id), w.pos} }
+	switch gr.g.Engine {
+	case Deduplicate:
 		for i := len(gr.rows) - 1; i >= 0; i-- {
-			if w := gr.rows[i]; !gr.g.ignoreDeletes || !w.r.retracts(w.pos) {
-				return w.r, w.pos, nil
+			if w := gr.rows[i]; !gr.g.IgnoreDeletes || !w.c.retracts(w.pos) {
+				return at(w), true, nil
 			}
 		}
-		return nil, 0, nil
-	case firstRow:
+		return ref{}, false, nil
+	case FirstRow:
 		for _, w := range gr.rows {
-			if !w.r.retracts(w.pos) {
+			if !w.c.retracts(w.pos) {
 				continue
 			}
-			if !gr.g.ignoreDeletes {
-				return nil, 0, errs.Userf(errs.WrongValue, "read table %s: it holds deletions, which its merge engine first-row does not take without 'ignore-delete'", gr.sc.st.src.Name)
+			if !gr.g.IgnoreDeletes {
+				return ref{}, false, errs.Userf(errs.WrongValue, "table %s: it holds deletions, which its merge engine first-row does not take without 'ignore-delete'", gr.g.table)
 			}
 		}
 		for _, w := range gr.rows {
-			if !w.r.retracts(w.pos) {
-				return w.r, w.pos, nil
+			if !w.c.retracts(w.pos) {
+				return at(w), true, nil
 			}
 		}
-		return nil, 0, nil
+		return ref{}, false, nil
 	}
 	return gr.combine()
 }
@@ -136,16 +161,16 @@ func (gr *group) merge(heads []*runCursor) (*runCursor, int, error) {
 // columns, then the sequence numbers, then deletions before additions.
 func (gr *group) compare(a, b groupRow) int {
 	for _, c := range gr.seq {
-		x, y := value{a.r.batch.Cols[c], a.pos}, value{b.r.batch.Cols[c], b.pos}
+		x, y := value{a.c.cols[c], int(a.pos)}, value{b.c.cols[c], int(b.pos)}
 		d := compareOrder(x, y)
-		if gr.g.descending && !x.null() && !y.null() {
+		if gr.g.Descending && !x.null() && !y.null() {
 			d = -d
 		}
 		if d != 0 {
 			return d
 		}
 	}
-	if before(a.r, b.r) {
+	if gr.m.newer(ref{uint32(a.c.id), a.pos}, ref{uint32(b.c.id), b.pos}) {
 		return 1
 	}
 	return -1
@@ -156,13 +181,13 @@ func (gr *group) compare(a, b groupRow) int {
 func (gr *group) dropTakenIn() {
 	best := -1
 	for i, w := range gr.rows {
-		if w.level > 0 && (best < 0 || w.level < gr.rows[best].level) {
+		if w.c.level > 0 && (best < 0 || w.c.level < gr.rows[best].c.level) {
 			best = i
 		}
 	}
 	kept := gr.rows[:0]
 	for i, w := range gr.rows {
-		if w.level <= 0 || i == best {
+		if w.c.level <= 0 || i == best {
 			kept = append(kept, w)
 		}
 	}
@@ -170,45 +195,49 @@ func (gr *group) dropTakenIn() {
 }
 
 // combine makes one row of the rows of a key.
-func (gr *group) combine() (*runCursor, int, error) {
+func (gr *group) combine() (w ref, ok bool, err error) {
+	if gr.given { // the rows that were given out are no longer needed
+		gr.given = false
+		gr.release()
+	}
 	gr.currentDelete, gr.meetAdd, gr.filled = false, false, false
 	for i := range gr.cols {
 		gr.row[i] = value{}
 		gr.cols[i].cell.reset()
 	}
 	for _, w := range gr.rows {
-		var err error
-		if gr.g.kind == aggregation {
+		if gr.g.Engine == Aggregation {
 			err = gr.addAggregation(w)
 		} else {
 			err = gr.addPartial(w)
 		}
 		if err != nil {
-			return nil, 0, err
+			return ref{}, false, err
 		}
 	}
 	kind := vector.Insert
-	if gr.currentDelete || gr.g.kind == partialUpdate && !gr.meetAdd {
-		if !gr.sc.st.keepDeletes {
-			return nil, 0, nil
+	if gr.currentDelete || gr.g.Engine == PartialUpdate && !gr.meetAdd {
+		if !gr.m.cfg.KeepDeletes {
+			return ref{}, false, nil
 		}
 		kind = vector.Delete
 	}
-	gr.merged.kinds = append(gr.merged.kinds, int32(kind))
-	m := gr.merged.batch
+	last := gr.rows[len(gr.rows)-1]
+	c := gr.made
+	c.kinds, c.seqs = append(c.kinds, kind), append(c.seqs, last.c.seqs[last.pos])
 	for i, p := range gr.out {
 		if x := gr.row[p]; x.null() {
-			m.Cols[i].AppendNull()
+			c.cols[i].AppendNull()
 		} else {
-			m.Cols[i].AppendFrom(x.v, x.i)
+			c.cols[i].AppendFrom(x.v, x.i)
 		}
 	}
-	m.Len++
-	return gr.merged, m.Len - 1, nil
+	c.n++
+	return ref{uint32(c.id), uint32(c.n - 1)}, true, nil
 }
 
 // in returns a column's value in a row of the key.
-func (c *groupColumn) in(w groupRow) value { return value{w.r.batch.Cols[c.at], w.pos} }
+func (c *groupColumn) in(w groupRow) value { return value{w.c.cols[c.at], int(w.pos)} }
 
 // initialise makes the row that of w.
 func (gr *group) initialise(w groupRow) error {
@@ -223,7 +252,7 @@ func (gr *group) initialise(w groupRow) error {
 }
 
 func (gr *group) nullError(c *groupColumn) error {
-	return errs.Userf(errs.WrongValue, "read table %s: the column %q, which is NOT NULL, is NULL in a row to merge", gr.sc.st.src.Name, c.rule.name)
+	return errs.Userf(errs.WrongValue, "table %s: the column %q, which is NOT NULL, is NULL in a row to merge", gr.g.table, c.rule.name)
 }
 
 // apply sets a column to what its aggregate makes of an old and a new value.
@@ -235,21 +264,21 @@ func (gr *group) apply(i int, f func(*cell, value, value) (value, error), a, b v
 		if errors.Is(err, errNoRetract) {
 			kind = errs.WrongValue
 		}
-		return errs.Userf(kind, "read table %s: merge the column %q: %w", gr.sc.st.src.Name, c.rule.name, err)
+		return errs.Userf(kind, "table %s: merge the column %q: %w", gr.g.table, c.rule.name, err)
 	}
 	return nil
 }
 
 // addAggregation is Java's AggregateMergeFunction.add.
 func (gr *group) addAggregation(w groupRow) error {
-	kind := w.r.kind(w.pos)
+	kind := w.c.kind(w.pos)
 	if gr.currentDelete = gr.g.removeOnDelete && kind == vector.Delete; gr.currentDelete {
 		return gr.initialise(w)
 	}
 	for i := range gr.cols {
 		c := &gr.cols[i]
 		f := c.rule.aggregate.agg
-		if retracts(int32(kind)) {
+		if retracts(kind) {
 			f = c.rule.aggregate.retract
 		}
 		if err := gr.apply(i, f, gr.row[i], c.in(w)); err != nil {
@@ -262,8 +291,8 @@ func (gr *group) addAggregation(w groupRow) error {
 // addPartial is Java's PartialUpdateMergeFunction.add.
 func (gr *group) addPartial(w groupRow) error {
 	gr.currentDelete = false
-	kind := w.r.kind(w.pos)
-	if !retracts(int32(kind)) {
+	kind := w.c.kind(w.pos)
+	if !retracts(kind) {
 		var err error
 		if len(gr.g.ordering) == 0 {
 			err = gr.updateNonNull(w)
@@ -280,7 +309,7 @@ func (gr *group) addPartial(w groupRow) error {
 		gr.filled = true
 	}
 	switch {
-	case gr.g.ignoreDeletes:
+	case gr.g.IgnoreDeletes:
 		return nil
 	case len(gr.g.ordering) > 0:
 		return gr.retractGroups(w, kind)
@@ -291,7 +320,7 @@ func (gr *group) addPartial(w groupRow) error {
 		}
 		return nil
 	}
-	return errs.Userf(errs.WrongValue, "read table %s: it holds deletions, which its merge engine partial-update does not take; set 'ignore-delete', 'partial-update.remove-record-on-delete' or sequence groups", gr.sc.st.src.Name)
+	return errs.Userf(errs.WrongValue, "table %s: it holds deletions, which its merge engine partial-update does not take; set 'ignore-delete', 'partial-update.remove-record-on-delete' or sequence groups", gr.g.table)
 }
 
 func (gr *group) updateNonNull(w groupRow) error {

@@ -1,4 +1,4 @@
-package read
+package merge
 
 import (
 	"sort"
@@ -10,7 +10,7 @@ import (
 )
 
 // columnRules makes a rule for each column, without aggregates.
-func (g *engine) columnRules(schema *catalog.Schema) {
+func (g *Rules) columnRules(schema *catalog.Schema) {
 	g.columns = make([]rule, len(schema.Fields))
 	for i, f := range schema.Fields {
 		g.columns[i] = rule{name: f.Name, notNull: f.Type.NotNull}
@@ -36,7 +36,7 @@ func functionOf(o *spec.Options, column string) string {
 }
 
 // aggregation reads the options of the merge engine aggregation.
-func (g *engine) aggregation(s *Source, schema *catalog.Schema, o *spec.Options) error {
+func (g *Rules) aggregation(table string, schema *catalog.Schema, o *spec.Options) error {
 	g.columnRules(schema)
 	g.removeOnDelete = o.Bool("aggregation.remove-record-on-delete", false)
 	sequence := map[string]bool{}
@@ -53,18 +53,18 @@ func (g *engine) aggregation(s *Source, schema *catalog.Schema, o *spec.Options)
 		case name == "":
 			name = "last_non_null_value"
 		}
-		g.columns[i].aggregate, g.columns[i].err = newAggregate(s, schema, o, f, name)
+		g.columns[i].aggregate, g.columns[i].err = newAggregate(table, schema, o, f, name)
 	}
 	return nil
 }
 
 // partialUpdate reads the options of the merge engine partial-update: sequence
 // groups and the aggregates in them.
-func (g *engine) partialUpdate(s *Source, schema *catalog.Schema, o *spec.Options) error {
+func (g *Rules) partialUpdate(table string, schema *catalog.Schema, o *spec.Options) error {
 	g.columnRules(schema)
 	g.removeOnDelete = o.Bool("partial-update.remove-record-on-delete", false)
 	bad := func(format string, args ...any) error {
-		return errs.Userf(errs.InvalidConfig, "read table "+s.Name+": "+format, args...)
+		return errs.Userf(errs.InvalidConfig, "table "+table+": "+format, args...)
 	}
 	const prefix, suffix = "fields.", ".sequence-group"
 	column := func(option, name string) (int, error) {
@@ -85,7 +85,7 @@ func (g *engine) partialUpdate(s *Source, schema *catalog.Schema, o *spec.Option
 				return err
 			}
 			if t := schema.Fields[c].Type; nested(t) {
-				return errs.Unsupportedf(-1, "reading tables with sequence groups ordered by %s (table %s)", t.Nullable(), s.Name)
+				return errs.Unsupportedf(-1, "merging with sequence groups ordered by %s (table %s)", t.Nullable(), table)
 			}
 			ordering = append(ordering, c)
 		}
@@ -139,7 +139,7 @@ func (g *engine) partialUpdate(s *Source, schema *catalog.Schema, o *spec.Option
 		case name != "last_non_null_value" && r.group == nil:
 			return bad("the column %q has the aggregate function %s but is in no sequence group", f.Name, name)
 		}
-		r.aggregate, r.err = newAggregate(s, schema, o, f, name)
+		r.aggregate, r.err = newAggregate(table, schema, o, f, name)
 	}
 	return nil
 }

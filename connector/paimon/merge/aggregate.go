@@ -1,4 +1,4 @@
-package read
+package merge
 
 import (
 	"bytes"
@@ -55,7 +55,7 @@ func (c *cell) last() value { return value{c.made, c.made.Len - 1} }
 
 // newAggregate returns a function by name, for a column, and refuses those that
 // are not implemented, or not for the column's type.
-func newAggregate(s *Source, schema *catalog.Schema, o *spec.Options, f catalog.Field, name string) (*aggregate, error) {
+func newAggregate(table string, schema *catalog.Schema, o *spec.Options, f catalog.Field, name string) (*aggregate, error) {
 	option := func(key string) string { return schema.Options["fields."+f.Name+"."+key] }
 	a := &aggregate{}
 	t := f.Type
@@ -133,13 +133,13 @@ func newAggregate(s *Source, schema *catalog.Schema, o *spec.Options, f catalog.
 			partial: name == "nested_partial_update", key: names(option("nested-key")), sequence: names(option("nested-sequence-field")),
 			nulls: strings.ToLower(option("nested-key-null-strategy")), limit: int(o.Int("fields."+f.Name+".count-limit", math.MaxInt32)),
 		}); err != nil {
-			return nil, fmt.Errorf("read table %s: %w", s.Name, err)
+			return nil, fmt.Errorf("table %s: %w", table, err)
 		}
 	default:
-		return nil, errs.Unsupportedf(-1, "reading columns with the aggregate function %s (column %q of table %s)", name, f.Name, s.Name)
+		return nil, errs.Unsupportedf(-1, "reading columns with the aggregate function %s (column %q of table %s)", name, f.Name, table)
 	}
 	if !ok {
-		return nil, errs.Unsupportedf(-1, "reading columns of type %s with the aggregate function %s (column %q of table %s)", t.Nullable(), name, f.Name, s.Name)
+		return nil, errs.Unsupportedf(-1, "reading columns of type %s with the aggregate function %s (column %q of table %s)", t.Nullable(), name, f.Name, table)
 	}
 	if o.Bool("fields."+f.Name+".ignore-retract", false) {
 		a.retract = func(_ *cell, acc, _ value) (value, error) { return acc, nil }
@@ -440,4 +440,20 @@ func listAggregate(delimiter string, distinct bool) aggregator {
 		c.out().AppendBytes(out)
 		return c.last(), nil
 	}
+}
+
+// intAt returns a value of an integer type.
+func intAt(v *vector.Vec, i int) int64 {
+	if v.Kind == vector.I32 {
+		return int64(v.I32s[i])
+	}
+	return v.I64s[i]
+}
+
+// wideAt returns an unscaled decimal of any kind that files hold.
+func wideAt(v *vector.Vec, i int) vector.Int128 {
+	if v.Kind == vector.I64 {
+		return vector.Int128From(v.I64s[i])
+	}
+	return v.I128s[i]
 }
