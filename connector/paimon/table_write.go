@@ -19,18 +19,23 @@ var _ connector.Writable = (*Table)(nil)
 // version cannot write is an error of class Unsupported, before anything is
 // written.
 func (t *Table) NewWrite(_ context.Context, opts connector.WriteOptions) (connector.TableWrite, error) {
-	w, err := write.New(write.Config{
+	w, err := write.New(t.writeConfig(opts))
+	if err != nil {
+		return nil, fmt.Errorf("write to %s: %w", t.id, err)
+	}
+	return w, nil
+}
+
+// writeConfig is what writers of the table need.
+func (t *Table) writeConfig(opts connector.WriteOptions) write.Config {
+	return write.Config{
 		Files:        t.driver.cfg.Files,
 		Paths:        spec.NewPaths(t.dir, t.id.Branch, t.schema),
 		Schema:       t.schema,
 		Formats:      t.driver.cfg.Formats,
 		Budget:       opts.Budget,
 		NoCompaction: opts.NoCompaction,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("write to %s: %w", t.id, err)
 	}
-	return w, nil
 }
 
 // NewCommit implements connector.Writable.

@@ -16,8 +16,9 @@ import (
 type deletions map[string]deletionRef
 
 type deletionRef struct {
-	path string // of the index file
-	r    spec.IndexRange
+	path  string // of the index file
+	entry string // its name
+	r     spec.IndexRange
 }
 
 // deletions reads which files have deletion vectors from the index manifest.
@@ -52,7 +53,7 @@ func (st *State) deletions(ctx context.Context) (deletions, error) {
 			if _, twice := out[r.DataFile]; twice {
 				return nil, errs.Corruptf("table %s, snapshot %d: the file %s has two deletion vectors", st.src.Name, st.snap.ID, r.DataFile)
 			}
-			out[r.DataFile] = deletionRef{path, r}
+			out[r.DataFile] = deletionRef{path, e.FileName, r}
 		}
 	}
 	return out, nil

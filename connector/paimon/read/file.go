@@ -321,6 +321,9 @@ func (f *fileReader) Next(ctx context.Context) (*vector.Batch, error) {
 		}
 		first, last := f.e.File.FirstRowID.V+out.Seq, f.e.File.MaxSequence
 		out.Cols = append(out.Cols, filled(in.Cols[n], func(i int) int64 { return first + int64(i) }), filled(in.Cols[n+1], func(int) int64 { return last }))
+		if f.sc.st.address != nil {
+			f.addresses(out)
+		}
 		return out, nil
 	}
 	if in != nil {
@@ -331,6 +334,9 @@ func (f *fileReader) Next(ctx context.Context) (*vector.Batch, error) {
 			}
 			out.Cols = append(out.Cols, v)
 		}
+	}
+	if f.sc.st.address != nil {
+		f.addresses(out)
 	}
 	return out, nil
 }

@@ -22,7 +22,8 @@ type State struct {
 	level       int32 // of primary-key tables only files of this level, 0: all
 	keepDeletes bool  // deletions are rows, and batches have row kinds
 
-	tracking bool // batches have two more columns: row ids and sequence numbers
+	tracking bool                              // batches have two more columns: row ids and sequence numbers
+	address  func(e *spec.ManifestEntry) int64 // batches have one more column: see Addressed; nil: not
 
 	fallback    *State // where partitions that are not here are read, nil: nowhere
 	fallbackErr error

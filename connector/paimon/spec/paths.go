@@ -16,14 +16,15 @@ type Paths struct {
 	data   string // where bucket directories are
 	part   *Partitioner
 	prefix string
-	beside bool // index files lie beside data files
+	beside bool   // index files lie beside data files
+	change string // prefix of changelog files
 }
 
 // NewPaths places the files of the table in the directory root. branch is ""
 // for main; only schemas, snapshots and tags of other branches lie apart.
 func NewPaths(root, branch string, s *catalog.Schema) *Paths {
 	root = strings.TrimRight(root, "/")
-	p := &Paths{root: root, meta: root, data: root, part: NewPartitioner(s), prefix: "data-"}
+	p := &Paths{root: root, meta: root, data: root, part: NewPartitioner(s), prefix: "data-", change: "changelog-"}
 	if branch != "" && branch != "main" {
 		p.meta = root + "/branch/branch-" + branch
 	}
@@ -34,6 +35,9 @@ func NewPaths(root, branch string, s *catalog.Schema) *Paths {
 		p.prefix = x
 	}
 	p.beside = strings.EqualFold(strings.TrimSpace(s.Options["index-file-in-data-file-dir"]), "true")
+	if x, ok := s.Options["changelog-file.prefix"]; ok {
+		p.change = x
+	}
 	return p
 }
 
@@ -137,6 +141,18 @@ func (n *Namer) next(prefix string) string {
 
 // DataFile names a data file; ext is the format ("parquet").
 func (p *Paths) DataFileName(n *Namer, ext string) string { return n.next(p.prefix) + "." + ext }
+
+// ChangelogFileName names a changelog file.
+func (p *Paths) ChangelogFileName(n *Namer, ext string) string { return n.next(p.change) + "." + ext }
+
+// DataFilePrefix returns the prefix of data files' names.
+func (p *Paths) DataFilePrefix() string { return p.prefix }
+
+// Named returns the next name with a prefix.
+func (n *Namer) Named(prefix string) string { return n.next(prefix) }
+
+// Index names an index file.
+func (n *Namer) Index() string { return n.next("index-") }
 
 // ManifestList, Manifest and IndexManifest name metadata files.
 func (n *Namer) ManifestList() string  { return n.next("manifest-list-") }

@@ -72,10 +72,12 @@ const (
 	KeyPrefix      = "_KEY_"
 	SequenceColumn = "_SEQUENCE_NUMBER"
 	KindColumn     = "_VALUE_KIND"
+	RowIDColumn    = "_ROW_ID"
 
 	KeyIDOffset = math.MaxInt32 / 2 // the id of _KEY_x is the id of x plus this
 	SequenceID  = math.MaxInt32 - 1
 	KindID      = math.MaxInt32 - 2
+	RowID       = math.MaxInt32 - 5
 	// ReservedID is the first field id that tables may not use.
 	ReservedID = math.MaxInt32 / 2
 )

@@ -357,7 +357,7 @@ func (c *compaction) merge(ctx context.Context, files []keyed, level int32, drop
 			k.close()
 		}
 	}()
-	out := c.w.newRolling(c.b, level, spec.SourceCompact)
+	out := c.w.newRolling(c.b, c.w.shapes.level(level), level, spec.SourceCompact)
 	if err := c.mergeRuns(ctx, runs, drop, out); err != nil {
 		c.written = append(c.written, out.abort()...)
 		return err

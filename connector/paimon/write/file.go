@@ -21,17 +21,21 @@ const (
 	appendGroupBytes = 4 << 20
 )
 
-// layout is how the rows of a table lie in its files.
+// layout is how the rows of a table lie in its files:
+//
+//	keyed tables:   _KEY_<key>… (not when thin), _SEQUENCE_NUMBER, _VALUE_KIND, the table's columns
+//	append tables:  the table's columns, and when tracked _ROW_ID, _SEQUENCE_NUMBER
 type layout struct {
-	schema *catalog.Schema
-	keys   []int // the trimmed primary key's positions in the schema
-	types  []catalog.Type
-	cols   []format.Column
-	thin   bool
+	schema  *catalog.Schema
+	keys    []int // the trimmed primary key's positions in the schema
+	types   []catalog.Type
+	cols    []format.Column
+	thin    bool
+	tracked bool // rows carry the ids and versions that they have
 }
 
-func newLayout(s *catalog.Schema, o *options) *layout {
-	l := &layout{schema: s, thin: o.thin}
+func newLayout(s *catalog.Schema, o *options, tracked bool) *layout {
+	l := &layout{schema: s, thin: o.thin, tracked: tracked}
 	if o.keyed {
 		names := s.TrimmedPrimaryKeys()
 		l.keys, l.types = s.Columns(names), spec.TypesOf(s, names)
@@ -47,14 +51,24 @@ func newLayout(s *catalog.Schema, o *options) *layout {
 	for _, f := range s.Fields {
 		l.cols = append(l.cols, format.Column{Name: f.Name, Type: f.Type, ID: f.ID})
 	}
+	if tracked {
+		l.cols = append(l.cols, format.Column{Name: spec.RowIDColumn, Type: catalog.TBigInt, ID: spec.RowID},
+			format.Column{Name: spec.SequenceColumn, Type: catalog.TBigInt, ID: spec.SequenceID})
+	}
 	return l
 }
 
 // head is the number of columns before the table's own.
-func (l *layout) head() int { return len(l.cols) - len(l.schema.Fields) }
+func (l *layout) head() int {
+	n := len(l.cols) - len(l.schema.Fields)
+	if l.tracked {
+		n -= 2
+	}
+	return n
+}
 
-// batch lays out rows for a file. cols are the table's columns; seq and kinds
-// are of keyed tables only.
+// batch lays out rows for a file. cols are the table's columns, and of tracked
+// rows their ids and versions; seq and kinds are of keyed tables only.
 func (l *layout) batch(n int, cols []*vector.Vec, seq, kinds *vector.Vec) *vector.Batch {
 	b := &vector.Batch{Len: n, Seq: -1, Cols: make([]*vector.Vec, 0, len(l.cols))}
 	if len(l.keys) > 0 {
@@ -69,10 +83,11 @@ func (l *layout) batch(n int, cols []*vector.Vec, seq, kinds *vector.Vec) *vecto
 	return b
 }
 
-// rolling writes sorted rows of one bucket into files of about the target size.
+// rolling writes rows of one bucket into files of about the target size.
 type rolling struct {
 	w      *Writer
 	b      *bucket
+	shape  *shape
 	level  int32
 	source int32
 	names  *spec.Namer
@@ -94,13 +109,13 @@ type openFile struct {
 	gone   int64 // retract rows
 }
 
-func (w *Writer) newRolling(b *bucket, level, source int32) *rolling {
-	return &rolling{w: w, b: b, level: level, source: source, names: spec.NewNamer()}
+func (w *Writer) newRolling(b *bucket, sh *shape, level, source int32) *rolling {
+	return &rolling{w: w, b: b, shape: sh, level: level, source: source, names: spec.NewNamer()}
 }
 
 func (r *rolling) open(ctx context.Context) error {
-	w := r.w
-	f := &openFile{name: w.cfg.Paths.DataFileName(r.names, w.opts.extension), enc: spec.NewRowEncoder(w.layout.types), min: spec.EmptyRow, max: spec.EmptyRow}
+	w, sh := r.w, r.shape
+	f := &openFile{name: sh.name(w.cfg.Paths, r.names), enc: spec.NewRowEncoder(sh.layout.types), min: spec.EmptyRow, max: spec.EmptyRow}
 	e := spec.ManifestEntry{Partition: r.b.partition, Bucket: r.b.bucket, File: spec.DataFileMeta{FileName: f.name}}
 	var err error
 	if f.path, err = w.cfg.Paths.DataFile(&e); err != nil {
@@ -114,8 +129,8 @@ func (r *rolling) open(ctx context.Context) error {
 	if !w.opts.keyed {
 		group = appendGroupBytes
 	}
-	f.out, err = w.format.NewWriter(ctx, fw, format.WriteOptions{Path: f.path, Columns: w.layout.cols,
-		Compression: w.opts.compression, Level: w.opts.level, RowGroupBytes: group})
+	f.out, err = sh.format.NewWriter(ctx, fw, format.WriteOptions{Path: f.path, Columns: sh.layout.cols,
+		Compression: sh.compression, Level: sh.zlevel, RowGroupBytes: group})
 	if err != nil {
 		fw.Abort() //nolint:errcheck // an unfinished file is invisible
 		return err
@@ -132,7 +147,7 @@ func (r *rolling) write(ctx context.Context, b *vector.Batch, seq, kinds *vector
 			return err
 		}
 	}
-	f, l := r.cur, r.w.layout
+	f, l := r.cur, r.shape.layout
 	if err := f.out.Write(b); err != nil {
 		return err
 	}
@@ -160,7 +175,7 @@ func (r *rolling) write(ctx context.Context, b *vector.Batch, seq, kinds *vector
 		f.maxSeq = firstSeq + int64(n) - 1
 	}
 	f.rows += int64(n)
-	if f.out.Size() >= r.w.opts.target {
+	if f.out.Size() >= r.w.opts.target || r.w.opts.targetRows > 0 && f.rows >= r.w.opts.targetRows {
 		return r.close()
 	}
 	return nil
@@ -183,11 +198,17 @@ func (r *rolling) close() error {
 	meta := spec.DataFileMeta{FileName: f.name, FileSize: st.Size, RowCount: st.Rows, MinKey: f.min, MaxKey: f.max,
 		MinSequence: f.minSeq, MaxSequence: f.maxSeq, SchemaID: r.w.cfg.Schema.ID, Level: r.level,
 		CreationTime: spec.Some(localMillis(r.w.cfg.Now())), DeleteRowCount: spec.Some(f.gone), FileSource: spec.Some(r.source)}
-	if st.Rows != f.rows || len(st.Columns) != len(r.w.layout.cols) {
+	if st.Rows != f.rows || len(st.Columns) != len(r.shape.layout.cols) {
 		r.done = append(r.done, meta)
-		return errs.Internalf("write %s: the format counts %d rows of %d columns, not %d of %d", f.path, st.Rows, len(st.Columns), f.rows, len(r.w.layout.cols))
+		return errs.Internalf("write %s: the format counts %d rows of %d columns, not %d of %d", f.path, st.Rows, len(st.Columns), f.rows, len(r.shape.layout.cols))
 	}
-	r.w.addStats(&meta, st.Columns)
+	if r.w.opts.tracking {
+		meta.MinSequence, meta.MaxSequence = 0, 0 // the commit gives them
+	}
+	if r.shape.layout.tracked {
+		meta.WriteCols = spec.Some(r.shape.layout.names())
+	}
+	r.shape.addStats(r.w.opts, &meta, st.Columns)
 	r.done = append(r.done, meta)
 	return nil
 }
@@ -208,9 +229,18 @@ func (r *rolling) abort() []spec.DataFileMeta {
 	return r.done
 }
 
+// names returns the names of the columns.
+func (l *layout) names() []string {
+	out := make([]string, len(l.cols))
+	for i, c := range l.cols {
+		out[i] = c.Name
+	}
+	return out
+}
+
 // addStats sets the statistics of a file from those of its columns.
-func (w *Writer) addStats(m *spec.DataFileMeta, cols []format.ColumnStats) {
-	l := w.layout
+func (sh *shape) addStats(o *options, m *spec.DataFileMeta, cols []format.ColumnStats) {
+	l := sh.layout
 	m.KeyStats = spec.EmptyStats()
 	if len(l.keys) > 0 {
 		stats := make([]spec.ColumnStats, len(l.keys))
@@ -227,18 +257,21 @@ func (w *Writer) addStats(m *spec.DataFileMeta, cols []format.ColumnStats) {
 	var stats []spec.ColumnStats
 	var names []string
 	for i, f := range l.schema.Fields {
-		mode := w.opts.stats[i]
-		if lv, ok := w.opts.statsLevels[m.Level]; ok {
+		mode := o.stats[i]
+		if lv, ok := o.statsLevels[m.Level]; ok && !sh.changelog {
 			mode = lv
 		}
+		if sh.stats != nil {
+			mode = *sh.stats
+		}
 		s := keep(mode, f.Type, cols[l.head()+i])
-		if w.opts.dense && s.None() {
+		if o.dense && s.None() {
 			continue
 		}
 		types, stats, names = append(types, f.Type), append(stats, s), append(names, f.Name)
 	}
 	m.ValueStats = spec.EncodeStats(types, stats)
-	if len(names) < len(l.schema.Fields) {
+	if len(names) < len(l.schema.Fields) || l.tracked {
 		if names == nil {
 			names = []string{}
 		}

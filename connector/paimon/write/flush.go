@@ -92,7 +92,7 @@ func (w *Writer) flush(ctx context.Context, k *bucket) error {
 // key.
 func (w *Writer) flushKeyed(ctx context.Context, k *bucket) error {
 	order := k.buf.sorted(w.layout.keys)
-	out := w.newRolling(k, 0, spec.SourceAppend)
+	out := w.newRolling(k, w.shapes.level(0), 0, spec.SourceAppend)
 	for len(order) > 0 {
 		n := min(len(order), fileRows)
 		rows := order[:n]
@@ -143,7 +143,7 @@ func (w *Writer) openAppend(k *bucket) error {
 				k.hold = appendGroupBytes
 			}
 			if err == nil || oldest == nil { // one file must be possible
-				k.open = w.newRolling(k, 0, spec.SourceAppend)
+				k.open = w.newRolling(k, w.shapes.data, 0, spec.SourceAppend)
 				return nil
 			}
 		}

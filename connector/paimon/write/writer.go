@@ -63,7 +63,7 @@ type Writer struct {
 	opts   *options
 	layout *layout
 	rules  *merge.Rules
-	format format.Format
+	shapes *shapes
 	store  commit.Store
 
 	types    []catalog.Type // of the columns
@@ -116,17 +116,18 @@ func New(cfg Config) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := cfg.Formats.Writable(o.format)
+	s := cfg.Schema
+	l := newLayout(s, o, false)
+	sh, err := newShapes(o, l, cfg.Formats)
 	if err != nil {
 		return nil, err
 	}
-	s := cfg.Schema
 	rules, err := merge.NewRules(cfg.Paths.Root(), s)
 	if err != nil {
 		return nil, err
 	}
 	keys := bucketKey(s, spec.NewOptions(s.Options))
-	w := &Writer{cfg: cfg, opts: o, layout: newLayout(s, o), rules: rules, format: f, store: commit.Store{Files: cfg.Files, Paths: cfg.Paths},
+	w := &Writer{cfg: cfg, opts: o, layout: l, rules: rules, shapes: sh, store: commit.Store{Files: cfg.Files, Paths: cfg.Paths},
 		partCols: s.Columns(s.PartitionKeys), partEnc: spec.NewRowEncoder(spec.TypesOf(s, s.PartitionKeys)),
 		keyCols: s.Columns(keys), keyEnc: spec.NewRowEncoder(spec.TypesOf(s, keys)),
 		buckets: map[string]map[int32]*bucket{}, schemas: map[int64]*catalog.Schema{s.ID: s}}
@@ -251,6 +252,11 @@ func (w *Writer) bucketOf(part, key []*vector.Vec, row int) *bucket {
 	if w.opts.buckets > 1 {
 		number = spec.Bucket(w.keyEnc.Encode(key, row), w.opts.buckets)
 	}
+	return w.bucketAt(p, number)
+}
+
+// bucketAt returns a bucket. It may not be open yet.
+func (w *Writer) bucketAt(p spec.BinaryRow, number int32) *bucket {
 	in := w.buckets[string(p)]
 	if in == nil {
 		in = map[int32]*bucket{}
