@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/thermocline/thermocline/catalog"
+	"github.com/thermocline/thermocline/connector"
 	"github.com/thermocline/thermocline/connector/fileio"
 	"github.com/thermocline/thermocline/connector/paimon"
 	"github.com/thermocline/thermocline/internal/errs"
@@ -37,7 +38,10 @@ type Catalog struct {
 	driver *paimon.Driver
 }
 
-var _ catalog.Writable = (*Catalog)(nil)
+var (
+	_ catalog.Writable     = (*Catalog)(nil)
+	_ connector.Procedural = (*Catalog)(nil)
+)
 
 // Open returns the catalog of a warehouse.
 func Open(cfg Config) (*Catalog, error) {

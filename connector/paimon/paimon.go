@@ -34,6 +34,9 @@ type Config struct {
 	// pays for it; nil is nobody.
 	CacheBytes  int64
 	CacheBudget *memory.Budget
+	// Pinned returns the snapshots of a table, by its UUID, that statements of this
+	// process read now, so that expiry leaves them (DESIGN D19). nil: none.
+	Pinned func(table string) []int64
 }
 
 // Driver opens and makes tables. It is safe for concurrent use; tables opened

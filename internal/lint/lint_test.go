@@ -48,7 +48,7 @@ var rules = []rule{
 	{"...", "connector/format/avro", []string{"connector/format/avro"}, "only cmd imports implementations"},
 	{"...", "catalog/filesystem", []string{"catalog/filesystem"}, "only cmd imports implementations"},
 	{"...", "connector/memory", []string{"connector/memory"}, "only cmd imports implementations"},
-	{"...", "connector/paimon", []string{"connector/paimon", "catalog/filesystem"}, "only cmd imports implementations"},
+	{"...", "connector/paimon", []string{"connector/paimon", "catalog/filesystem", "catalog/jdbc"}, "only cmd imports implementations"},
 	{"...", "server/mysql", []string{"server/mysql"}, "only cmd imports implementations"},
 	{"...", "ingest/source/mysql", []string{"ingest/source/mysql"}, "only cmd imports implementations"},
 	{"internal/errs", "...", []string{"-"}, "a leaf"},

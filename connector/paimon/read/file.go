@@ -184,17 +184,7 @@ func (f *fileReader) start(ctx context.Context) error {
 }
 
 // LocalPath strips the scheme of a local URI, as external paths have it.
-func LocalPath(path string) string {
-	const scheme = "file:"
-	if len(path) < len(scheme) || path[:len(scheme)] != scheme {
-		return path
-	}
-	path = path[len(scheme):]
-	for len(path) > 1 && path[0] == '/' && path[1] == '/' {
-		path = path[1:]
-	}
-	return path
-}
+func LocalPath(path string) string { return spec.LocalPath(path) }
 
 // fileFilter expresses the scan's filter in a file's columns, as far as it can.
 func (sc *scan) fileFilter(e *spec.ManifestEntry, opts fileOptions) (*connector.Predicate, []format.Column) {

@@ -176,3 +176,16 @@ func VersionOf(name, prefix string) (int64, bool) {
 
 // Main reports whether these are the paths of the main branch.
 func (p *Paths) Main() bool { return p.meta == p.root }
+
+// LocalPath strips the scheme of a local URI, as external paths have it.
+func LocalPath(path string) string {
+	const scheme = "file:"
+	if len(path) < len(scheme) || path[:len(scheme)] != scheme {
+		return path
+	}
+	path = path[len(scheme):]
+	for len(path) > 1 && path[0] == '/' && path[1] == '/' {
+		path = path[1:]
+	}
+	return path
+}
