@@ -71,19 +71,10 @@ func FirstSchema(s *catalog.Schema) (*catalog.Schema, error) {
 		f.Type = cloneType(f.Type)
 		out.Fields = append(out.Fields, f)
 	}
-	if err := moveKeys(out, "primary-key", &out.PrimaryKeys); err != nil {
+	if err := normalizeKeys(out); err != nil {
 		return nil, err
 	}
-	if err := moveKeys(out, "partition", &out.PartitionKeys); err != nil {
-		return nil, err
-	}
-	if err := checkColumns(out); err != nil {
-		return nil, err
-	}
-	if err := checkKeys(out); err != nil {
-		return nil, err
-	}
-	if err := checkOptions(out); err != nil {
+	if err := checkSchema(out); err != nil {
 		return nil, err
 	}
 	assign := true
@@ -91,19 +82,17 @@ func FirstSchema(s *catalog.Schema) (*catalog.Schema, error) {
 		assign = assign && f.ID == 0
 	}
 	if assign {
-		out.HighestFieldID = spec.AssignFieldIDs(out.Fields, -1)
+		out.HighestFieldID = -1
+		for i := range out.Fields { // as Java's Schema.Builder counts
+			out.Fields[i].ID = out.HighestFieldID + 1
+			out.HighestFieldID = spec.AssignMemberIDs(&out.Fields[i].Type, out.Fields[i].ID)
+		}
 	} else {
 		seen := map[int]bool{}
 		if err := checkIDs(out.Fields, seen, &out.HighestFieldID); err != nil {
 			return nil, err
 		}
 		out.HighestFieldID = max(out.HighestFieldID, s.HighestFieldID)
-	}
-	if !strings.EqualFold(out.Options["primary-key.nullable"], "true") {
-		for _, k := range out.PrimaryKeys {
-			c := out.Column(k)
-			out.Fields[c].Type = out.Fields[c].Type.Required()
-		}
 	}
 	if _, ok := out.Options[MaintenanceOption]; !ok {
 		out.Options[MaintenanceOption] = "true"
@@ -123,148 +112,6 @@ func cloneType(t catalog.Type) catalog.Type {
 		t.Fields[i].Type = cloneType(t.Fields[i].Type)
 	}
 	return t
-}
-
-// moveKeys moves keys that were given as an option to where they belong.
-func moveKeys(s *catalog.Schema, option string, keys *[]string) error {
-	v, ok := s.Options[option]
-	if !ok {
-		return nil
-	}
-	if len(*keys) > 0 {
-		return errs.Userf(errs.InvalidTable, "the option '%s' and a clause both name keys: use one", option)
-	}
-	delete(s.Options, option)
-	*keys = names(v)
-	return nil
-}
-
-// names splits a comma-separated option.
-func names(v string) (out []string) {
-	for _, n := range strings.Split(v, ",") {
-		if n = strings.TrimSpace(n); n != "" {
-			out = append(out, n)
-		}
-	}
-	return out
-}
-
-var reservedColumns = []string{spec.SequenceColumn, spec.KindColumn, "_LEVEL", "rowkind", "_ROW_ID"}
-
-func checkColumns(s *catalog.Schema) error {
-	if len(s.Fields) == 0 {
-		return errs.Userf(errs.InvalidTable, "a table needs at least one column")
-	}
-	seen := map[string]bool{}
-	for _, f := range s.Fields {
-		switch {
-		case f.Name == "":
-			return errs.Userf(errs.InvalidTable, "a column needs a name")
-		case seen[f.Name]:
-			return errs.Userf(errs.DuplicateColumn, "column %q is there twice", f.Name)
-		case slices.Contains(reservedColumns, f.Name), strings.HasPrefix(f.Name, spec.KeyPrefix):
-			return errs.Userf(errs.InvalidTable, "the column name %q is reserved by Paimon: choose another", f.Name)
-		case f.Type.Physical() == 0:
-			return errs.Userf(errs.InvalidTable, "column %q has no type", f.Name)
-		}
-		seen[f.Name] = true
-	}
-	return nil
-}
-
-func checkKeys(s *catalog.Schema) error {
-	for _, list := range []struct {
-		what string
-		keys []string
-	}{{"partition", s.PartitionKeys}, {"primary key", s.PrimaryKeys}} {
-		seen := map[string]bool{}
-		for _, k := range list.keys {
-			c := s.Column(k)
-			switch {
-			case c < 0:
-				return errs.Userf(errs.KeyColumnMissing, "the %s column %q does not exist in the table", list.what, k)
-			case seen[k]:
-				return errs.Userf(errs.DuplicateColumn, "the %s column %q is there twice", list.what, k)
-			case !s.Fields[c].Type.IsPrimitive():
-				return errs.Userf(errs.InvalidTable, "the %s column %q cannot have the type %s", list.what, k, s.Fields[c].Type)
-			}
-			seen[k] = true
-		}
-	}
-	if len(s.PrimaryKeys) > 0 && len(s.TrimmedPrimaryKeys()) == 0 {
-		return errs.Userf(errs.WrongPrimaryKey, "the primary key consists of partition columns only: it needs another column")
-	}
-	return nil
-}
-
-// checkOptions enforces what Paimon demands of options at creation.
-func checkOptions(s *catalog.Schema) error {
-	o := spec.NewOptions(s.Options)
-	pk := len(s.PrimaryKeys) > 0
-	bucket := o.Int("bucket", -1)
-	bad := func(format string, args ...any) error { return errs.Userf(errs.InvalidTable, format, args...) }
-	if bucket < -2 || bucket == 0 || bucket > 1<<15 {
-		return bad("the option 'bucket' = '%d' is not -1, -2 or a number of buckets", bucket)
-	}
-	if bucket == -2 && !pk {
-		return bad("'bucket' = '-2' needs a primary key")
-	}
-	keys := names(s.Options["bucket-key"])
-	for _, k := range keys {
-		c := s.Column(k)
-		switch {
-		case c < 0:
-			return errs.Userf(errs.KeyColumnMissing, "the column %q of 'bucket-key' does not exist in the table", k)
-		case slices.Contains(s.PartitionKeys, k):
-			return bad("'bucket-key' must not contain the partition column %q", k)
-		case pk && !slices.Contains(s.PrimaryKeys, k):
-			return bad("'bucket-key' must be part of the primary key: %q is not", k)
-		case !s.Fields[c].Type.IsPrimitive():
-			return bad("the column %q of 'bucket-key' cannot have the type %s", k, s.Fields[c].Type)
-		}
-	}
-	if !pk && bucket > 0 && len(keys) == 0 {
-		return bad("a table without primary key and with 'bucket' = '%d' needs a 'bucket-key'", bucket)
-	}
-	if bucket == -1 && len(keys) > 0 {
-		return bad("'bucket-key' needs a fixed number of buckets: set 'bucket'")
-	}
-	engine := strings.ToLower(o.String("merge-engine", "deduplicate"))
-	producer := strings.ToLower(o.String("changelog-producer", "none"))
-	sequence := names(s.Options["sequence.field"])
-	vectors := o.Bool("deletion-vectors.enabled", false)
-	switch {
-	case !slices.Contains([]string{"deduplicate", "partial-update", "aggregation", "first-row"}, engine):
-		return bad("the option 'merge-engine' = '%s' is not deduplicate, partial-update, aggregation or first-row", engine)
-	case !slices.Contains([]string{"none", "input", "lookup", "full-compaction"}, producer):
-		return bad("the option 'changelog-producer' = '%s' is not none, input, lookup or full-compaction", producer)
-	case !pk && producer != "none":
-		return bad("'changelog-producer' = '%s' needs a primary key", producer)
-	case engine == "first-row" && producer != "none" && producer != "lookup":
-		return bad("'merge-engine' = 'first-row' works with 'changelog-producer' none and lookup only")
-	case engine == "first-row" && len(sequence) > 0:
-		return bad("'merge-engine' = 'first-row' does not work with 'sequence.field'")
-	case vectors && producer == "full-compaction":
-		return bad("deletion vectors do not work with 'changelog-producer' = 'full-compaction'")
-	case vectors && engine == "first-row":
-		return bad("deletion vectors do not work with 'merge-engine' = 'first-row'")
-	}
-	for _, k := range sequence {
-		switch {
-		case s.Column(k) < 0:
-			return errs.Userf(errs.KeyColumnMissing, "the column %q of 'sequence.field' does not exist in the table", k)
-		case s.Options["fields."+k+".aggregate-function"] != "":
-			return bad("the column %q of 'sequence.field' cannot have an aggregate function", k)
-		}
-	}
-	if len(sequence) > 0 && pk {
-		for _, k := range s.PartitionKeys {
-			if !slices.Contains(s.PrimaryKeys, k) {
-				return bad("'sequence.field' does not work when the primary key lacks the partition column %q", k)
-			}
-		}
-	}
-	return o.Err
 }
 
 // checkIDs checks field ids that the caller chose.

@@ -86,6 +86,10 @@ var kinds = map[errs.Kind]code{
 	errs.RecursionOnce:     {3577, "HY000"},
 	errs.RecursionDepth:    {3636, "HY000"},
 	errs.UnknownStatement:  {1243, "HY000"},
+
+	errs.ForbiddenChange:     {1846, "0A000"},
+	errs.DropDatabaseMissing: {1008, "HY000"},
+	errs.DropTableMissing:    {1051, "42S02"},
 	errs.MultiStatementOff: {1064, "42000"},
 
 	errs.OutOfRange:       {1690, "22003"},

@@ -452,3 +452,10 @@ func wideAt(v *vector.Vec, i int) vector.Int128 {
 	}
 	return v.I128s[i]
 }
+
+// CanCast returns nil when values of a column can be read after its type was
+// changed, else an error that names the types.
+func CanCast(from, to catalog.Type) error {
+	_, err := newCast(from, to)
+	return err
+}

@@ -178,3 +178,19 @@ func MarshalSchema(s *catalog.Schema) ([]byte, error) {
 	}
 	return prettyJSON(b), nil
 }
+
+// AssignMemberIDs numbers the members of ROWs within the type of a new column
+// from highest+1 and returns the last number. Members of a member come before
+// it, as Java numbers them when a column is made (ReassignFieldId).
+func AssignMemberIDs(t *catalog.Type, highest int) int {
+	for _, c := range []*catalog.Type{t.Key, t.Elem} {
+		if c != nil {
+			highest = AssignMemberIDs(c, highest)
+		}
+	}
+	for i := range t.Fields {
+		highest = AssignMemberIDs(&t.Fields[i].Type, highest) + 1
+		t.Fields[i].ID = highest
+	}
+	return highest
+}
