@@ -8,7 +8,7 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 # Packages whose code runs concurrently; make test runs them with -race too.
 RACE = ./connector/... ./scan/... ./server/exec/... ./server/session/... ./server/mysql/... ./ingest/...
 
-.PHONY: build deps test test-go test-race interop lint fuzz demo bench clean
+.PHONY: build deps test test-go test-race interop lint fuzz demo bench bench-paimon clean
 
 build: ## the binary, bin/thermocline
 	@mkdir -p bin
@@ -52,6 +52,9 @@ demo: ## the main job on a private MariaDB; ONCE=1 checks and exits
 
 bench: build ## the figures of docs/BENCHMARKS.md
 	go run ./benchmarks/skeleton --binary bin/thermocline
+
+bench-paimon: ## merging, deletion vectors, writing and compaction, beside Java Paimon and pypaimon
+	@eval "$$(.ci/deps)"; THERMOCLINE_PAIMON_JAVA=$$(ls $(JAVA_PAIMON) 2>/dev/null) go run ./benchmarks/paimon $(BENCH)
 
 clean:
 	rm -rf bin lake
