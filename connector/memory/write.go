@@ -33,10 +33,14 @@ type write struct {
 }
 
 // message is the rows of one PrepareCommit.
-type message struct{ batches []*vector.Batch }
+type message struct {
+	batches []*vector.Batch
+	gone    map[int]map[uint16]bool // rows of chunks of the version base that go
+	base    int64
+}
 
 // Empty implements connector.CommitMessage.
-func (m *message) Empty() bool { return len(m.batches) == 0 }
+func (m *message) Empty() bool { return len(m.batches) == 0 && len(m.gone) == 0 }
 
 // Rows implements connector.CommitMessage.
 func (m *message) Rows() (n int64) {
@@ -168,27 +172,45 @@ func (c *committer) Commit(ctx context.Context, k *connector.Committable) (conne
 		}
 	}
 	var added []*vector.Batch
+	var gone []map[int]map[uint16]bool
+	prev := t.versions[len(t.versions)-1]
+	if k.ReadVersion > 0 && prev.info.ID > k.ReadVersion {
+		return connector.CommitResult{}, errs.New(errs.Conflict, errs.KindNone, "commit to table %s: it has changed since snapshot %d was read", t.id, k.ReadVersion)
+	}
 	for _, m := range k.Messages {
 		mm, ok := m.(*message)
 		if !ok {
 			return connector.CommitResult{}, errs.Internalf("commit to table %s: a message of another connector", t.id)
 		}
 		added = append(added, mm.batches...)
+		if mm.gone != nil {
+			if mm.base != prev.info.ID {
+				return connector.CommitResult{}, errs.New(errs.Conflict, errs.KindNone, "commit to table %s: rows of snapshot %d are to be deleted, the newest is %d", t.id, mm.base, prev.info.ID)
+			}
+			gone = append(gone, mm.gone)
+		}
 	}
-	if len(added) == 0 && !k.EvenIfEmpty && !k.Overwrite {
+	if len(added) == 0 && len(gone) == 0 && !k.EvenIfEmpty && !k.Overwrite {
 		return connector.CommitResult{}, nil
 	}
-	prev := t.versions[len(t.versions)-1]
 	v := &version{table: t, nonce: k.Nonce, epoch: k.Epoch}
 	v.info = connector.SnapshotInfo{
 		ID: prev.info.ID + 1, UUID: k.Nonce, User: c.user, Identifier: k.Identifier, Kind: "APPEND",
 		TimeMillis: max(time.Now().UnixMilli(), prev.info.TimeMillis), Properties: maps.Clone(k.Properties),
 	}
-	if k.Overwrite {
+	switch {
+	case k.Overwrite && (k.OverwriteDynamic || len(k.OverwriteIn) > 0):
+		v.info.Kind = "OVERWRITE"
+		t.overwrite(v, prev, t.partitions(k, added))
+	case k.Overwrite:
 		v.info.Kind = "OVERWRITE"
 		clear(t.index)
-	} else {
+	default:
 		v.chunks = slices.Clone(prev.chunks)
+		for _, g := range gone {
+			v.info.Kind = "OVERWRITE"
+			v.remove(g)
+		}
 	}
 	for _, b := range added {
 		t.add(v, b)

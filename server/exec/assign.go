@@ -23,7 +23,9 @@ type assigner struct {
 	field  catalog.Field
 	typ    expr.Type // of the column, as SQL sees it
 	strict bool
-	cast   expr.Expr // of column 0 of a batch
+	zero   bool        // NULL in a NOT NULL column becomes the zero of its type
+	nought *vector.Vec // that zero, as stored
+	cast   expr.Expr   // of column 0 of a batch
 	quiet  *expr.Context
 }
 
@@ -93,10 +95,11 @@ func (a *assigner) convert(v *vector.Vec, sel []uint16, n, row int) (*vector.Vec
 	for k := range n {
 		i := pos(k)
 		if w == nil || v.IsNull(i) || w.IsNull(i) {
-			if a.field.Type.NotNull {
-				return nil, errs.Userf(errs.NotNull, "Column '%s' cannot be null", a.field.Name)
+			if !a.field.Type.NotNull {
+				out.AppendNull()
+			} else if err := a.storeZero(out); err != nil {
+				return nil, err
 			}
-			out.AppendNull()
 			continue
 		}
 		if a.strict && v.Kind == vector.Str && (a.typ.Class == expr.Double || a.typ.Class == expr.Float) && len(bytes.TrimSpace(v.Bytes(i))) == 0 {
@@ -107,6 +110,30 @@ func (a *assigner) convert(v *vector.Vec, sel []uint16, n, row int) (*vector.Vec
 		}
 	}
 	return out, nil
+}
+
+// storeZero stores what a NOT NULL column has for NULL without strict mode.
+func (a *assigner) storeZero(out *vector.Vec) error {
+	null := errs.Userf(errs.NotNull, "Column '%s' cannot be null", a.field.Name)
+	if !a.zero {
+		return null
+	}
+	if a.nought == nil {
+		v, ok := expr.ZeroValue(a.typ)
+		if !ok {
+			return null
+		}
+		b, err := newAssigner(a.ctx, a.field, a.typ, v.Type, true)
+		if err != nil {
+			return err
+		}
+		if a.nought, err = b.convert(v.Vec, nil, 1, 1); err != nil {
+			return null
+		}
+	}
+	a.ctx.Warnings.Add(expr.Warning{Level: "Warning", Kind: errs.NotNull, Message: null.Error()})
+	out.AppendFrom(a.nought, 0)
+	return nil
 }
 
 func warned(ctx *expr.Context) bool {

@@ -148,10 +148,16 @@ func (c compiler) scan(n *plan.Scan) (pipe, layout, error) {
 	var out layout
 	var cols []int
 	loads := make([]expr.Expr, len(n.Cols))
+	at := map[int]int{} // position in the schema -> in the batches
 	for i, col := range n.Cols {
 		out = append(out, col.ID)
-		cols = append(cols, col.Pos)
-		loads[i] = expr.Remap(col.Load, func(int) int { return i })
+		p, ok := at[col.Pos]
+		if !ok {
+			p = len(cols)
+			at[col.Pos] = p
+			cols = append(cols, col.Pos)
+		}
+		loads[i] = expr.Remap(col.Load, func(int) int { return p })
 	}
 	conds, err := c.bindAll(n.Conds, out)
 	if err != nil {

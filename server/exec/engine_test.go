@@ -9,6 +9,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/thermocline/thermocline/catalog"
+	"github.com/thermocline/thermocline/connector"
 	tables "github.com/thermocline/thermocline/connector/memory"
 	"github.com/thermocline/thermocline/internal/errs"
 	"github.com/thermocline/thermocline/internal/memory"
@@ -29,6 +30,7 @@ type engine struct {
 	budget   *memory.Budget
 	mode     expr.SQLMode
 	coll     string
+	strict   bool // lake_insert
 }
 
 func newEngine(databases ...string) *engine {
@@ -63,6 +65,7 @@ type answer struct {
 	cols []plan.Column
 	rows [][]*string
 	n    uint64
+	out  exec.Outcome
 	ctx  *expr.Context
 }
 
@@ -78,7 +81,10 @@ func (e *engine) run(text string, params ...expr.Value) (answer, error) {
 func (e *engine) statement(stmt syntax.Statement, params []expr.Value) (answer, error) {
 	ctx := context.Background()
 	ec := e.context()
-	env := &plan.Env{Catalogs: e, Expr: ec, Params: params}
+	env := &plan.Env{Catalogs: e, Expr: ec, Params: params, StrictInsert: e.strict}
+	env.Change = func(ctx context.Context, t connector.RowChanger, base connector.Snapshot) (connector.RowChange, error) {
+		return t.NewRowChange(ctx, base, connector.WriteOptions{CommitUser: exec.InsertUser, Budget: e.budget})
+	}
 	run := exec.Env{Expr: ec, Options: e.opts, Budget: e.budget}
 	switch s := stmt.(type) {
 	case *syntax.Query:
@@ -93,8 +99,32 @@ func (e *engine) statement(stmt syntax.Statement, params []expr.Value) (answer, 
 		if err != nil {
 			return answer{}, err
 		}
-		n, err := exec.Insert(ctx, ins, run)
-		return answer{n: n, ctx: ec}, err
+		o, err := exec.Insert(ctx, ins, run)
+		return answer{n: o.Affected, ctx: ec, out: o}, err
+	case *syntax.Update:
+		u, err := plan.BindUpdate(ctx, s, env)
+		if err != nil {
+			return answer{}, err
+		}
+		defer u.Close()
+		o, err := exec.Update(ctx, u, run)
+		return answer{n: o.Affected, ctx: ec, out: o}, err
+	case *syntax.Delete:
+		d, err := plan.BindDelete(ctx, s, env)
+		if err != nil {
+			return answer{}, err
+		}
+		defer d.Close()
+		o, err := exec.Delete(ctx, d, run)
+		return answer{n: o.Affected, ctx: ec, out: o}, err
+	case *syntax.Merge:
+		m, err := plan.BindMerge(ctx, s, env)
+		if err != nil {
+			return answer{}, err
+		}
+		defer m.Close()
+		o, err := exec.Merge(ctx, m, run)
+		return answer{n: o.Affected, ctx: ec, out: o}, err
 	}
 	n, handled, err := plan.Define(ctx, stmt, env)
 	if !handled && err == nil {

@@ -29,4 +29,7 @@ type Env struct {
 	Options scan.Options
 	// Budget is the budget of all queries; the query takes a child of it.
 	Budget *memory.Budget
+	// Progress, when set, is told now and then how many rows a statement that
+	// changes rows has gone through.
+	Progress func(rows uint64)
 }

@@ -15,43 +15,42 @@ import (
 // have it; the nonce tells them apart.
 const batchIdentifier = math.MaxInt64
 
-// InsertUser is the commit user of INSERT statements.
+// InsertUser is the commit user of statements.
 const InsertUser = "thermocline-sql"
 
-// Insert runs an INSERT and returns the number of rows. The rows become visible
+// Insert runs INSERT, REPLACE and INSERT OVERWRITE. The rows become visible
 // together, or not at all.
-func Insert(ctx context.Context, ins *plan.Insert, env Env) (rows uint64, err error) {
-	budget := env.Budget.Child("query", env.Options.Memory)
-	defer budget.Close()
-	w, err := ins.Table.NewWrite(ctx, connector.WriteOptions{CommitUser: InsertUser, Budget: budget})
+func Insert(ctx context.Context, ins *plan.Insert, env Env) (out Outcome, err error) {
+	c := newChange(env, ins.Ignore)
+	defer c.close()
+	w, err := ins.Table.NewWrite(ctx, connector.WriteOptions{CommitUser: InsertUser, Budget: c.budget})
 	if err != nil {
-		return 0, err
+		return out, err
 	}
-	defer func() {
-		if e := w.Close(); err == nil {
-			err = e
+	t := &target{Target: ins.Target, w: w}
+	targets := []*target{t}
+	defer func() { closeTargets(targets, &err) }()
+	k := connector.Committable{Overwrite: ins.Overwrite, OverwriteDynamic: ins.Dynamic}
+	if ins.Static != nil {
+		if k.OverwriteIn, err = staticPartition(ins.Target, ins.Static, env, c.strict); err != nil {
+			return out, err
 		}
-	}()
-	strict := !ins.Ignore && (env.Expr.Mode.Has(expr.StrictTransTables) || env.Expr.Mode.Has(expr.StrictAllTables))
+	}
+	d := newDuplicates(c, ins, t)
 	for _, q := range ins.Sources {
-		n, err := insertFrom(ctx, ins, q, env, w, strict, int(rows))
-		if err != nil {
-			return 0, err
+		if err := c.insertFrom(ctx, ins, q, t, d, &out); err != nil {
+			return out, err
 		}
-		rows += n
 	}
-	messages, err := w.PrepareCommit(ctx)
-	if err != nil {
-		return 0, err
+	if ins.Existing != plan.Upsert {
+		if err := d.settle(ctx, &out); err != nil {
+			return out, err
+		}
 	}
-	c, err := ins.Table.NewCommit(ctx, InsertUser)
-	if err != nil {
-		return 0, err
+	if err := c.finish(ctx, targets, k); err != nil {
+		return out, err
 	}
-	if err := commit(ctx, c, &connector.Committable{Identifier: batchIdentifier, Messages: messages, Overwrite: ins.Overwrite}); err != nil {
-		return 0, err
-	}
-	return rows, nil
+	return out, nil
 }
 
 // commitTries bounds how often an outcome that is not known is asked for again.
@@ -75,39 +74,60 @@ func commit(ctx context.Context, c connector.TableCommit, k *connector.Committab
 }
 
 // insertFrom writes the rows of one source.
-func insertFrom(ctx context.Context, ins *plan.Insert, q *plan.Query, env Env, w connector.TableWrite, strict bool, before int) (uint64, error) {
+func (c *change) insertFrom(ctx context.Context, ins *plan.Insert, q *plan.Query, t *target, d *duplicates, out *Outcome) error {
 	as := make([]*assigner, len(ins.Schema.Fields))
 	for i, f := range ins.Schema.Fields {
-		a, err := newAssigner(env.Expr, f, ins.Types[i], q.Columns[i].Type, strict)
+		a, err := newAssigner(c.env.Expr, f, ins.Types[i], q.Columns[i].Type, c.strict)
 		if err != nil {
-			return 0, err
+			return err
 		}
+		a.zero = !c.strict && (ins.Many || ins.Ignore)
 		as[i] = a
 	}
-	r, err := Run(ctx, q, env)
-	if err != nil {
-		return 0, err
-	}
-	defer r.Close()
-	rows := 0
-	for {
-		b, err := r.Next(ctx)
-		if err != nil {
-			return 0, err
-		}
-		if b == nil {
-			return uint64(rows), nil
-		}
-		n := b.Rows()
-		out := &vector.Batch{Len: n, Seq: -1, Cols: make([]*vector.Vec, len(as))}
+	return c.each(ctx, q, func(x *query, b *vector.Batch) error {
+		now := &vector.Batch{Len: b.Len, Seq: -1, Cols: make([]*vector.Vec, len(as))}
 		for i, a := range as {
-			if out.Cols[i], err = a.convert(b.Cols[i], b.Sel, n, before+rows+1); err != nil {
-				return 0, err
+			var err error
+			if now.Cols[i], err = a.convert(b.Cols[i], nil, b.Len, int(out.Matched)+1); err != nil {
+				return err
 			}
 		}
-		if err := guard(func() error { return w.Write(ctx, out) }); err != nil {
-			return 0, err
+		out.Matched += uint64(b.Len)
+		if ins.Existing != plan.Upsert {
+			return d.add(ctx, x, now, out)
 		}
-		rows += n
+		out.Affected += uint64(b.Len)
+		out.Found += uint64(b.Len)
+		return t.write(ctx, now, nil, vector.Insert)
+	})
+}
+
+// staticPartition gives the values of PARTITION (a = 1) as text.
+func staticPartition(t *plan.Target, static map[int]expr.Expr, env Env, strict bool) (map[string]*string, error) {
+	out := map[string]*string{}
+	for i, x := range static {
+		f := t.Schema.Fields[i]
+		a, err := newAssigner(env.Expr, f, t.Types[i], x.Type(), strict)
+		if err != nil {
+			return nil, err
+		}
+		v, err := x.Eval(env.Expr, &vector.Batch{Len: 1, Seq: -1})
+		if err != nil {
+			return nil, err
+		}
+		w, err := a.convert(v, nil, 1, 1)
+		if err != nil {
+			return nil, err
+		}
+		if w.IsNull(0) {
+			out[f.Name] = nil
+			continue
+		}
+		if w, err = loaded(env, t, i, w); err != nil {
+			return nil, err
+		}
+		text := string(expr.AppendText(nil, t.Types[i], w, 0, env.Expr.Zone))
+		out[f.Name] = &text
 	}
+	return out, nil
 }

@@ -16,7 +16,7 @@ import (
 // assignCodes are MySQL's numbers of what assignments raise.
 var assignCodes = map[errs.Kind]uint16{
 	errs.ValueOutOfRange: 1264, errs.DataTruncated: 1265, errs.TruncatedValue: 1292, errs.IncorrectDecimal: 1366, errs.DataTooLong: 1406,
-	errs.NotNull: 1048, errs.NoDefault: 1364, errs.ColumnCount: 1136, errs.UnknownColumn: 1054, errs.DuplicateColumn: 1110, errs.OutOfRange: 1690,
+	errs.NotNull: 1048, errs.NoDefault: 1364, errs.ColumnCount: 1136, errs.UnknownColumn: 1054, errs.FieldTwice: 1110, errs.OutOfRange: 1690,
 	errs.DivisionByZero: 1365,
 }
 
@@ -124,13 +124,11 @@ INSERT INTO t VALUES (1, 9, 'again', 9)
 	}
 	for q, kind := range map[string]errs.Kind{
 		"INSERT INTO t (a) VALUES (1)":                                     errs.NoDefault,
-		"INSERT INTO t (id, id) VALUES (1, 1)":                             errs.DuplicateColumn,
+		"INSERT INTO t (id, id) VALUES (1, 1)":                             errs.FieldTwice,
 		"INSERT INTO t (id, q) VALUES (1, 1)":                              errs.UnknownColumn,
 		"INSERT INTO t (id) VALUES (1, 2)":                                 errs.ColumnCount,
 		"INSERT INTO t (id) SELECT 1, 2":                                   errs.ColumnCount,
 		"INSERT INTO t VALUES (NULL, 1, 'a', 1)":                           errs.NotNull,
-		"INSERT INTO t (id) VALUES (1) ON DUPLICATE KEY UPDATE a = 1":      errs.NotSupported,
-		"REPLACE INTO t (id) VALUES (1)":                                   errs.NotSupported,
 		"INSERT INTO nosuch VALUES (1)":                                    errs.UnknownTable,
 		"INSERT INTO t (id, b) VALUES (30, 'far too long for the column')": errs.DataTooLong,
 		"INSERT INTO t (id, a) VALUES (30, 1), (31, 99999999999)":          errs.ValueOutOfRange,

@@ -145,6 +145,15 @@ var kinds = map[errs.Kind]code{
 	"read only transaction": {1792, "25006"},
 	errs.NoAutoCreate:       {1410, "42000"},
 
+	errs.NotUpdatable:     {1288, "HY000"},
+	errs.NotInsertable:    {1471, "HY000"},
+	errs.WrongUsage:       {1221, "HY000"},
+	errs.UnknownTarget:    {1109, "42S02"},
+	errs.UnknownPartition: {1735, "HY000"},
+	errs.CannotDrop:       {1091, "42000"},
+	errs.FieldTwice:       {1110, "42000"},
+	errs.MergeMatchedTwo:  {1105, "HY000"},
+
 	errs.AccessDenied:    {1045, "28000"},
 	errs.DatabaseDenied:  {1044, "42000"},
 	errs.TableDenied:     {1142, "42000"},

@@ -20,6 +20,10 @@ type binder struct {
 	refs     int // tables bound so far, so that CTEs cannot multiply without bound
 	depth    int
 	works    int // recursive common table expressions so far
+
+	targets map[*syntax.TableName]Access // tables of FROM that the statement changes
+	verb    string                       // of the statement, for messages about them
+	opened  []*Target
 }
 
 // maxRefs bounds the table references of a statement after CTEs are expanded.
@@ -118,19 +122,29 @@ func (b *binder) query(q *syntax.Query, outer *scope, ctes *cte) (*result, error
 	if q.Into != nil {
 		return nil, errs.Unsupportedf(q.Into.Pos(), "SELECT … INTO")
 	}
-	if q.With != nil {
-		seen := map[string]bool{}
-		for _, c := range q.With.CTEs {
-			if k := strings.ToLower(c.Name.Name); seen[k] {
-				return nil, errs.UserAt(c.Pos(), errs.DuplicateAlias, "Not unique table/alias: '%s'", c.Name.Name)
-			} else {
-				seen[k] = true
-			}
-			ctes = &cte{def: c, outer: ctes, block: outer, recursive: q.With.Recursive && mentions(c.Query, c.Name.Name) > 0}
-		}
+	ctes, err := with(q.With, outer, ctes)
+	if err != nil {
+		return nil, err
 	}
 	// Locking clauses have no effect: nothing that is read can change.
 	return b.body(q.Body, q.OrderBy, q.Limit, outer, ctes)
+}
+
+// with adds the common table expressions of a WITH, which may be nil.
+func with(w *syntax.With, outer *scope, ctes *cte) (*cte, error) {
+	if w == nil {
+		return ctes, nil
+	}
+	seen := map[string]bool{}
+	for _, c := range w.CTEs {
+		if k := strings.ToLower(c.Name.Name); seen[k] {
+			return nil, errs.UserAt(c.Pos(), errs.DuplicateAlias, "Not unique table/alias: '%s'", c.Name.Name)
+		} else {
+			seen[k] = true
+		}
+		ctes = &cte{def: c, outer: ctes, block: outer, recursive: w.Recursive && mentions(c.Query, c.Name.Name) > 0}
+	}
+	return ctes, nil
 }
 
 // mentions counts the places where a query reads a table of that name.

@@ -105,6 +105,9 @@ func (bl *block) table(t *syntax.TableName) (Node, relation, error) {
 	}
 	if len(t.Name.Parts) == 1 {
 		if c := bl.ctes.find(t.Name.Object()); c != nil {
+			if _, changed := b.targets[t]; changed {
+				return fail(errs.UserAt(t.Pos(), errs.NotUpdatable, "The target table %s of the %s is not updatable", alias.Name, b.verb))
+			}
 			if t.AsOf != nil || len(t.Options) > 0 {
 				return fail(errs.UserAt(t.Pos(), errs.WrongArguments, "'%s' is a common table expression, which has no versions", c.def.Name.Name))
 			}
@@ -135,6 +138,14 @@ func (bl *block) table(t *syntax.TableName) (Node, relation, error) {
 			return r.node, ref.relation(), nil
 		}
 	}
+	if _, changed := b.targets[t]; changed {
+		s, ref, err := b.targetScan(t, alias.Name, b.verb)
+		if err != nil {
+			return fail(err)
+		}
+		ref.ast = t
+		return s, ref.relation(), nil
+	}
 	n, tab, err := b.open(t.Name)
 	if err != nil {
 		return fail(err)
@@ -151,7 +162,7 @@ func (bl *block) table(t *syntax.TableName) (Node, relation, error) {
 	if err != nil {
 		return fail(err)
 	}
-	ref := &tableRef{catalog: n.Catalog, database: n.ID.Database, alias: alias.Name}
+	ref := &tableRef{catalog: n.Catalog, database: n.ID.Database, alias: alias.Name, ast: t}
 	if len(t.Columns) > 0 && len(t.Columns) != len(s.Cols) {
 		return fail(errs.UserAt(t.Pos(), errs.ColumnCount, "'%s' has %d columns, %d names are given", alias.Name, len(s.Cols), len(t.Columns)))
 	}

@@ -2,73 +2,121 @@ package plan
 
 import (
 	"context"
+	"slices"
+	"strings"
 
-	"github.com/thermocline/thermocline/catalog"
-	"github.com/thermocline/thermocline/connector"
 	"github.com/thermocline/thermocline/internal/errs"
 	"github.com/thermocline/thermocline/internal/syntax"
 	"github.com/thermocline/thermocline/scan/expr"
 )
 
-// Insert is a bound INSERT.
+// OnExisting says what an INSERT does with a row whose key is there already.
+type OnExisting uint8
+
+// What becomes of existing rows.
+const (
+	Upsert     OnExisting = iota // the new row takes its place, as Paimon writes
+	Fail                         // error 1062 (lake_insert = strict)
+	Skip                         // INSERT IGNORE: the old row stays
+	ReplaceRow                   // REPLACE: as Upsert, and counted
+	UpdateRow                    // ON DUPLICATE KEY UPDATE
+)
+
+// Insert is a bound INSERT, REPLACE or INSERT OVERWRITE.
 type Insert struct {
-	Catalog string
-	Table   connector.Writable
-	Schema  *catalog.Schema
+	*Target
 	// Sources give the rows, one after the other, with a column for each of the
-	// schema's, of whatever type; Types are the columns' own. Exec converts as
-	// an assignment does.
+	// schema's, of whatever type. Exec converts as an assignment does.
 	Sources []*Query
-	Types   []expr.Type
-	// Overwrite replaces what the table holds.
+	// Many says that the statement may have several rows: then values that do
+	// not fit are only warned about without strict mode.
+	Many     bool
+	Existing OnExisting
+	// Sets are the assignments of UpdateRow. They read the target's Cols, which
+	// are the old row, and News, the row that was to be inserted.
+	Sets []Set
+	News []ColID
+	// Overwrite replaces what the table holds: all of it, the partition Static,
+	// or with Dynamic the partitions that the rows are in.
 	Overwrite bool
+	Static    map[int]expr.Expr // by position in the schema
+	Dynamic   bool
 	// Ignore turns errors of values into warnings.
 	Ignore bool
 }
 
-// BindInsert binds INSERT … VALUES and INSERT … SELECT.
-func BindInsert(ctx context.Context, s *syntax.Insert, env *Env) (*Insert, error) {
+// insertOptions may stand in the OPTIONS of an INSERT's table and change nothing
+// about the rows.
+var insertOptions = []string{"sink.parallelism", "sink.use-managed-memory-allocator", "sink.managed.writer-buffer-memory", "sink.committer-memory",
+	"sink.committer-cpu", "write-only", "write-buffer-size", "write-buffer-spillable"}
+
+// BindInsert binds INSERT and REPLACE in all their forms.
+func BindInsert(ctx context.Context, s *syntax.Insert, env *Env) (ins *Insert, err error) {
+	verb := "INSERT"
+	access := InsertRows
 	switch {
 	case s.Replace:
-		return nil, errs.Unsupportedf(s.Pos(), "REPLACE")
+		verb = "REPLACE"
+		access |= DeleteRows
+	case s.Overwrite:
+		access |= DeleteRows
 	case len(s.OnDuplicate) > 0:
-		return nil, errs.Unsupportedf(s.OnDuplicate[0].Pos(), "ON DUPLICATE KEY UPDATE")
+		access |= UpdateRows
+	}
+	switch {
 	case len(s.Returning) > 0:
 		return nil, errs.Unsupportedf(s.Pos(), "RETURNING")
-	case s.Partition != nil || len(s.Table.Partitions) > 0:
-		return nil, errs.Unsupportedf(s.Pos(), "INSERT … PARTITION (…)")
-	case s.RowAlias.Name != "":
-		return nil, errs.Unsupportedf(s.RowAlias.Pos(), "a row alias in INSERT")
-	case s.With != nil:
-		return nil, errs.Unsupportedf(s.With.Pos(), "WITH before INSERT")
-	case s.Table.AsOf != nil || len(s.Table.Options) > 0:
-		return nil, errs.Unsupportedf(s.Table.Pos(), "INSERT into a version of a table")
+	case s.Table.AsOf != nil:
+		return nil, errs.Unsupportedf(s.Table.Pos(), "%s into a version of a table", verb)
+	case s.Overwrite && (s.Ignore || len(s.OnDuplicate) > 0):
+		return nil, errs.Unsupportedf(s.Pos(), "INSERT OVERWRITE with IGNORE or ON DUPLICATE KEY UPDATE")
 	}
 	b := newBinder(ctx, env)
-	n, t, err := b.open(s.Table.Name)
+	b.verb = verb
+	t, err := b.openTarget(s.Table.Name, access, verb)
 	if err != nil {
 		return nil, err
 	}
-	w, ok := t.(connector.Writable)
-	if !ok {
-		return nil, errs.Unsupportedf(s.Table.Pos(), "INSERT into table %s", n.ID)
+	ins = &Insert{Target: t, Overwrite: s.Overwrite, Ignore: s.Ignore, Many: s.Query != nil || len(s.Rows) > 1}
+	if err := b.insertOptions(s, ins); err != nil {
+		return nil, err
 	}
-	ins := &Insert{Catalog: n.Catalog, Table: w, Schema: t.Schema(), Overwrite: s.Overwrite, Ignore: s.Ignore}
-	var names []named
-	defaults := make([]expr.Expr, len(ins.Schema.Fields)) // nil: the column must be given
-	for i, f := range ins.Schema.Fields {
-		typ, err := expr.FromColumn(f, ins.Schema.MySQLType(f))
+	if t.Keyed() && !s.Overwrite {
+		switch {
+		case s.Replace:
+			ins.Existing = ReplaceRow
+			err = t.refuseEngine(s.Pos(), verb, UpdateRows|DeleteRows)
+		case len(s.OnDuplicate) > 0:
+			ins.Existing = UpdateRow
+			err = t.refuseEngine(s.Pos(), "ON DUPLICATE KEY UPDATE", UpdateRows)
+		case s.Ignore:
+			ins.Existing = Skip
+		case env.StrictInsert:
+			ins.Existing = Fail
+		}
 		if err != nil {
 			return nil, err
 		}
-		ins.Types = append(ins.Types, typ)
-		names = append(names, named{f.Name, i})
-		switch {
-		case f.Default != nil:
-			defaults[i] = expr.Literal(expr.StringValue(*f.Default, ""))
-		case !f.Type.NotNull:
-			defaults[i] = expr.Literal(expr.NullValue())
+		if ins.Existing != Upsert && !env.Preparing {
+			if err := b.base(t, s.Table.Pos()); err != nil {
+				return nil, err
+			}
 		}
+	}
+	ctes, err := with(s.With, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.onDuplicate(s, ins, ctes); err != nil {
+		return nil, err
+	}
+	names := make([]named, len(t.Schema.Fields))
+	for i, f := range t.Schema.Fields {
+		names[i] = named{f.Name, i}
+	}
+	static, err := b.partition(s, ins, names)
+	if err != nil {
+		return nil, err
 	}
 	// target[k] is the column that the k-th value goes to.
 	var target []int
@@ -79,15 +127,17 @@ func BindInsert(ctx context.Context, s *syntax.Insert, env *Env) (*Insert, error
 			if len(found) != 1 {
 				return nil, errs.UserAt(c.Pos(), errs.UnknownColumn, "Unknown column '%s' in 'field list'", c.Name)
 			}
-			if seen[found[0].id] {
-				return nil, errs.UserAt(c.Pos(), errs.DuplicateColumn, "Column '%s' specified twice", c.Name)
+			if seen[found[0].id] || static[found[0].id] != nil {
+				return nil, errs.UserAt(c.Pos(), errs.FieldTwice, "Column '%s' specified twice", c.Name)
 			}
 			seen[found[0].id] = true
 			target = append(target, found[0].id)
 		}
 	} else {
 		for i := range names {
-			target = append(target, i)
+			if static[i] == nil {
+				target = append(target, i)
+			}
 		}
 	}
 	at := make([]int, len(names)) // which value a column gets, -1: its default
@@ -97,15 +147,25 @@ func BindInsert(ctx context.Context, s *syntax.Insert, env *Env) (*Insert, error
 	for k, i := range target {
 		at[i] = k
 	}
-	for i, f := range ins.Schema.Fields {
-		if at[i] < 0 && defaults[i] == nil {
-			return nil, errs.UserAt(s.Pos(), errs.NoDefault, "Field '%s' doesn't have a default value", f.Name)
+	defaults := make([]expr.Expr, len(names))
+	for i := range names {
+		if static[i] != nil {
+			defaults[i] = static[i]
+			continue
+		}
+		// Whether a missing default matters shows where it is asked for.
+		d, err := b.defaultOf(t, i, s.Pos())
+		if err != nil && at[i] < 0 {
+			return nil, err
+		}
+		if err == nil {
+			defaults[i] = d
 		}
 	}
 	if s.Query == nil {
-		return ins, b.insertValues(s, ins, target, at, defaults)
+		return ins, b.insertValues(s, ins, target, at, defaults, ctes)
 	}
-	r, err := b.query(s.Query, nil, nil)
+	r, err := b.query(s.Query, nil, ctes)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +174,7 @@ func BindInsert(ctx context.Context, s *syntax.Insert, env *Env) (*Insert, error
 	}
 	p := &Project{In: r.node}
 	out := &result{node: p}
-	for i, f := range ins.Schema.Fields {
+	for i, f := range t.Schema.Fields {
 		x := defaults[i]
 		if at[i] >= 0 {
 			x = b.col(r.cols[at[i]].ID)
@@ -128,11 +188,203 @@ func BindInsert(ctx context.Context, s *syntax.Insert, env *Env) (*Insert, error
 	return ins, err
 }
 
+// insertOptions reads the OPTIONS of the table and says what OVERWRITE replaces.
+func (b *binder) insertOptions(s *syntax.Insert, ins *Insert) error {
+	ins.Dynamic = ins.Overwrite && len(ins.Schema.PartitionKeys) > 0 && ins.Option("dynamic-partition-overwrite") != "false"
+	for _, o := range s.Table.Options {
+		switch {
+		case o.Key == "dynamic-partition-overwrite":
+			ins.Dynamic = ins.Overwrite && len(ins.Schema.PartitionKeys) > 0 && !strings.EqualFold(strings.TrimSpace(o.Value), "false")
+		case slices.Contains(insertOptions, o.Key):
+		default:
+			return errs.Unsupportedf(o.Pos(), "the table option '%s' of an INSERT", o.Key)
+		}
+	}
+	return nil
+}
+
+// partition reads PARTITION (a = 1, b): the columns that have a value in it.
+func (b *binder) partition(s *syntax.Insert, ins *Insert, names []named) (map[int]expr.Expr, error) {
+	find := func(n syntax.Ident) (int, error) {
+		found := lookup(names, n.Name)
+		if len(found) != 1 || !slices.Contains(ins.Schema.PartitionKeys, ins.Schema.Fields[found[0].id].Name) {
+			return 0, errs.UserAt(n.Pos(), errs.UnknownPartition, "Unknown partition '%s' in table '%s': PARTITION (…) takes partition columns, as in PARTITION (dt = '2026-01-01')", n.Name, ins.ID.Object())
+		}
+		return found[0].id, nil
+	}
+	for _, n := range s.Table.Partitions {
+		if _, err := find(n); err != nil {
+			return nil, err
+		}
+	}
+	static := map[int]expr.Expr{}
+	if s.Partition == nil {
+		return static, nil
+	}
+	for _, it := range s.Partition.Items {
+		i, err := find(it.Name)
+		if err != nil {
+			return nil, err
+		}
+		if it.Value == nil {
+			continue
+		}
+		if static[i] != nil {
+			return nil, errs.UserAt(it.Pos(), errs.FieldTwice, "Column '%s' specified twice", it.Name.Name)
+		}
+		if static[i], err = b.partitionValue(it); err != nil {
+			return nil, err
+		}
+	}
+	if ins.Overwrite && len(static) > 0 {
+		ins.Static = static
+	}
+	return static, nil
+}
+
+// partitionValue binds the constant of a PARTITION (a = 1).
+func (b *binder) partitionValue(it *syntax.PartitionItem) (expr.Expr, error) {
+	bl := &block{b: b}
+	x, err := bl.bind(it.Value, &scope{bl: bl, clause: inFields, rel: &bl.rel, noAggs: true, noSubs: "subqueries in PARTITION"})
+	if err != nil {
+		return nil, err
+	}
+	if !expr.IsConst(x) {
+		return nil, errs.UserAt(it.Value.Pos(), errs.WrongArguments, "the value of partition column '%s' must be a constant", it.Name.Name)
+	}
+	v, err := b.evaluate(x)
+	if err != nil {
+		return nil, err
+	}
+	return expr.Literal(v), nil
+}
+
+// defaultOf returns what a column is when nothing is said: its default, NULL, or
+// without strict mode the zero of its type.
+func (b *binder) defaultOf(t *Target, i, pos int) (expr.Expr, error) {
+	f := t.Schema.Fields[i]
+	switch {
+	case f.Default != nil:
+		return expr.Literal(expr.StringValue(*f.Default, "")), nil
+	case !f.Type.NotNull:
+		return expr.Literal(expr.NullValue()), nil
+	}
+	missing := errs.UserAt(pos, errs.NoDefault, "Field '%s' doesn't have a default value", f.Name)
+	if b.env.Expr.Mode.Has(expr.StrictTransTables) || b.env.Expr.Mode.Has(expr.StrictAllTables) {
+		return nil, missing
+	}
+	zero, ok := expr.ZeroValue(t.Types[i])
+	if !ok {
+		return nil, missing
+	}
+	return expr.Literal(zero), nil
+}
+
+// onDuplicate binds ON DUPLICATE KEY UPDATE. The old row has the table's name,
+// the new one its row alias, and VALUES(column).
+func (b *binder) onDuplicate(s *syntax.Insert, ins *Insert, ctes *cte) error {
+	if len(s.OnDuplicate) == 0 {
+		return nil
+	}
+	t := ins.Target
+	old := &tableRef{catalog: t.Catalog, database: t.ID.Database, alias: t.ID.Object()}
+	now := &tableRef{alias: s.RowAlias.Name}
+	for i, f := range t.Schema.Fields {
+		typ := t.Types[i]
+		typ.Nullable = true
+		t.Cols = append(t.Cols, b.newCol(Column{Name: f.Name, Type: typ, Table: old.alias}))
+		ins.News = append(ins.News, b.newCol(Column{Name: f.Name, Type: typ, Table: "values"}))
+		old.cols = append(old.cols, named{f.Name, t.Cols[i]})
+	}
+	bl := &block{b: b, ctes: ctes, rel: old.relation()}
+	if s.RowAlias.Name != "" {
+		into := s.Columns
+		if !s.HasColumns {
+			for _, f := range t.Schema.Fields {
+				into = append(into, syntax.Ident{Name: f.Name})
+			}
+		}
+		if len(s.ColAliases) > 0 && len(s.ColAliases) != len(into) {
+			return errs.UserAt(s.RowAlias.Pos(), errs.ViewColumns, "In definition of view, derived table or common table expression, SELECT list and column names list have different column counts")
+		}
+		for k, c := range into {
+			found := lookup(old.cols, c.Name)
+			if len(found) != 1 {
+				continue // told where the list is read
+			}
+			name := c.Name
+			if len(s.ColAliases) > 0 {
+				name = s.ColAliases[k].Name
+			}
+			now.cols = append(now.cols, named{name, ins.News[slices.Index(t.Cols, found[0].id)]})
+		}
+		bl.rel.tables = append(bl.rel.tables, now)
+		bl.rel.visible = append(slices.Clone(old.cols), now.cols...)
+	}
+	for _, a := range s.OnDuplicate {
+		found := (&relation{visible: old.cols, tables: []*tableRef{old}}).find(a.Column)
+		if len(found) != 1 {
+			return unknownColumn(a.Column, inFields)
+		}
+		field := slices.Index(t.Cols, found[0].id)
+		sc := &duplicateScope{setScope: setScope{scope: scope{bl: bl, clause: inFields, rel: &bl.rel, noAggs: true, noSubs: "correlated subqueries in ON DUPLICATE KEY UPDATE"}, target: t, field: field},
+			ins: ins, query: s.Query != nil}
+		x, err := expr.Bind(b.env.Expr, a.Value, sc)
+		if err != nil {
+			return err
+		}
+		set := Set{Field: field, Value: x, New: b.copyCol(t.Cols[field])}
+		bl.rel = replaced(bl.rel, b.current(ins.Sets, t, field), set.New)
+		ins.Sets = append(ins.Sets, set)
+	}
+	return nil
+}
+
+// current is the column that a field of the old row has after some assignments.
+func (b *binder) current(sets []Set, t *Target, field int) ColID {
+	id := t.Cols[field]
+	for _, s := range sets {
+		if s.Field == field {
+			id = s.New
+		}
+	}
+	return id
+}
+
+// duplicateScope adds VALUES(column) to a scope.
+type duplicateScope struct {
+	setScope
+	ins   *Insert
+	query bool
+}
+
+// Resolve implements expr.Scope.
+func (s *duplicateScope) Resolve(e syntax.Expr) (expr.Expr, error) {
+	if f, ok := e.(*syntax.FuncCall); ok && len(f.Name.Parts) == 1 && strings.EqualFold(f.Name.Object(), "VALUES") && len(f.Args) == 1 {
+		if c, ok := f.Args[0].(*syntax.ColumnRef); ok {
+			var names []named
+			for i, x := range s.ins.Schema.Fields {
+				names = append(names, named{x.Name, s.ins.News[i]})
+			}
+			found := lookup(names, c.Column())
+			if len(found) != 1 {
+				return nil, unknownColumn(c, inFields)
+			}
+			return s.bl.b.col(found[0].id), nil
+		}
+	}
+	x, err := s.setScope.Resolve(e)
+	if c, ok := e.(*syntax.ColumnRef); ok && s.query && errs.Is(err, errs.UnknownColumn) {
+		return nil, errs.Unsupportedf(c.Pos(), "the column %s of the SELECT in ON DUPLICATE KEY UPDATE; write VALUES(column)", refText(c))
+	}
+	return x, err
+}
+
 // insertValues binds the rows of VALUES; DEFAULT and DEFAULT(column) may stand
 // in them. Values keep their own types, since '1' and 1 are converted to a
 // column's each by its own rules: rows of different types are different sources.
-func (b *binder) insertValues(s *syntax.Insert, ins *Insert, target, at []int, defaults []expr.Expr) error {
-	bl := &block{b: b}
+func (b *binder) insertValues(s *syntax.Insert, ins *Insert, target, at []int, defaults []expr.Expr, ctes *cte) error {
+	bl := &block{b: b, ctes: ctes}
 	var rows [][]expr.Expr
 	flush := func() error {
 		if len(rows) == 0 {

@@ -86,6 +86,14 @@ type Env struct {
 	Preparing bool
 	// Authorize, when set, is called with each table before it is opened.
 	Authorize func(ctx context.Context, catalogName string, id catalog.Identifier) error
+	// AuthorizeChange, when set, is called with each table that the statement
+	// changes before it is opened.
+	AuthorizeChange func(ctx context.Context, catalogName string, id catalog.Identifier, a Access) error
+	// Change starts a change of rows that have no primary key. Without it such
+	// statements are planned only (PREPARE, EXPLAIN). Who gets the plan closes it.
+	Change func(ctx context.Context, t connector.RowChanger, base connector.Snapshot) (connector.RowChange, error)
+	// StrictInsert makes INSERT of a key that is there an error (lake_insert).
+	StrictInsert bool
 	// Pin, when set, is called once for each snapshot that the statement reads.
 	Pin func(TableUse)
 	// Pinned, when set, may answer which snapshot a table is read at when the

@@ -28,6 +28,10 @@ type tableRef struct {
 	cols              []named
 	// key are the columns that identify a row, nil when nothing is known.
 	key []ColID
+	// ast is the name that it was written as, nil for derived tables; target is
+	// set for one whose rows the statement changes.
+	ast    *syntax.TableName
+	target *Target
 }
 
 func (t *tableRef) relation() relation {

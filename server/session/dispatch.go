@@ -19,6 +19,12 @@ func (s *Session) dispatch(ctx context.Context, stmt syntax.Statement, run *stat
 		return s.explainStatement(ctx, x, run)
 	case *syntax.Insert:
 		return s.insert(ctx, x, run)
+	case *syntax.Update:
+		return s.update(ctx, x, run)
+	case *syntax.Delete:
+		return s.delete(ctx, x, run)
+	case *syntax.Merge:
+		return s.merge(ctx, x, run)
 
 	case *syntax.SetVars:
 		s.srv.counters.sets.Add(1)

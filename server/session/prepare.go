@@ -64,9 +64,16 @@ func (s *Session) columnsOf(ctx context.Context, stmt syntax.Statement, run *sta
 		}
 		return named(planned(q.Columns), x), nil
 	case *syntax.Insert:
-		env := run.environment()
-		env.Preparing, env.Pin = true, nil
-		_, err := plan.BindInsert(ctx, x, env)
+		_, err := plan.BindInsert(ctx, x, run.preparing())
+		return nil, err
+	case *syntax.Update:
+		_, err := plan.BindUpdate(ctx, x, run.preparing())
+		return nil, err
+	case *syntax.Delete:
+		_, err := plan.BindDelete(ctx, x, run.preparing())
+		return nil, err
+	case *syntax.Merge:
+		_, err := plan.BindMerge(ctx, x, run.preparing())
 		return nil, err
 	case *syntax.Show:
 		l, err := s.show(ctx, x, run)
@@ -86,6 +93,13 @@ func (s *Session) columnsOf(ctx context.Context, stmt syntax.Statement, run *sta
 		return nil, errs.Unsupportedf(stmt.Pos(), "PREPARE and EXECUTE inside a prepared statement")
 	}
 	return nil, nil
+}
+
+// preparing is what a statement that changes rows is bound in without running.
+func (run *statement) preparing() *plan.Env {
+	env := run.planning()
+	env.Preparing, env.Pin = true, nil
+	return env
 }
 
 func columnsOfListing(l metadata.Listing) ([]Column, error) {

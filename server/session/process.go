@@ -14,9 +14,9 @@ import (
 
 // counters are what SHOW STATUS shows.
 type counters struct {
-	connections, questions, slow, timeouts, killed atomic.Int64
-	selects, inserts, sets, shows, errors          atomic.Int64
-	peak                                           atomic.Int64
+	connections, questions, slow, timeouts, killed          atomic.Int64
+	selects, inserts, updates, deletes, sets, shows, errors atomic.Int64
+	peak                                                    atomic.Int64
 }
 
 // pin is a snapshot that a running statement or a transaction reads, so that
@@ -135,7 +135,7 @@ func (s *Session) statusCounters(metadata.VariableScope) []metadata.NameValue {
 	out := []metadata.NameValue{
 		{Name: "Aborted_clients", Value: "0"}, {Name: "Aborted_connects", Value: "0"},
 		{Name: "Bytes_received", Value: "0"}, {Name: "Bytes_sent", Value: "0"},
-		{Name: "Com_insert", Value: n(c.inserts.Load())}, {Name: "Com_select", Value: n(c.selects.Load())},
+		{Name: "Com_delete", Value: n(c.deletes.Load())}, {Name: "Com_insert", Value: n(c.inserts.Load())}, {Name: "Com_select", Value: n(c.selects.Load())}, {Name: "Com_update", Value: n(c.updates.Load())},
 		{Name: "Com_set_option", Value: n(c.sets.Load())}, {Name: "Com_show_status", Value: n(c.shows.Load())},
 		{Name: "Compression", Value: "OFF"},
 		{Name: "Connections", Value: n(c.connections.Load())},

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/thermocline/thermocline/catalog"
 	"github.com/thermocline/thermocline/internal/errs"
 	"github.com/thermocline/thermocline/internal/syntax"
 	"github.com/thermocline/thermocline/server/exec"
@@ -125,62 +124,6 @@ func planned(cols []plan.Column) []Column {
 	return out
 }
 
-// insert runs INSERT.
-func (s *Session) insert(ctx context.Context, x *syntax.Insert, run *statement) (*Result, error) {
-	s.srv.counters.inserts.Add(1)
-	if err := s.writable(x.Pos()); err != nil {
-		return nil, err
-	}
-	if x.Table == nil {
-		return nil, errs.Unsupportedf(x.Pos(), "this INSERT")
-	}
-	if x.Query != nil {
-		if name, read := assignedAndRead(x.Query); read != nil {
-			return nil, refuseRead(name, read)
-		}
-	}
-	cat, target, err := s.identifier(x.Table.Name)
-	if err != nil {
-		return nil, err
-	}
-	need := metadata.Insert
-	if x.Replace || x.Overwrite {
-		need |= metadata.Delete
-	}
-	if len(x.OnDuplicate) > 0 {
-		need |= metadata.Update
-	}
-	if err := s.authorize(need, cat, target, "INSERT"); err != nil {
-		return nil, err
-	}
-	env := run.environment()
-	// The target's own turn needs no right to read.
-	first := true
-	env.Authorize = func(ctx context.Context, c string, id catalog.Identifier) error {
-		if first && c == cat && id.Database == target.Database && id.Object() == target.Object() {
-			first = false
-			return nil
-		}
-		return s.authorizeRead(ctx, c, id)
-	}
-	ins, err := plan.BindInsert(ctx, x, env)
-	if err != nil {
-		return nil, err
-	}
-	s.state("update")
-	n, err := exec.Insert(ctx, ins, run.executor())
-	if err != nil {
-		return nil, err
-	}
-	s.touch(1)
-	s.wrote = s.wrote || s.inTransaction
-	res := &Result{Affected: n}
-	if n != 1 || len(x.Rows) > 1 {
-		res.Info = "Records: " + strconv.FormatUint(n, 10) + "  Duplicates: 0  Warnings: " + strconv.Itoa(s.warnings.Count())
-	}
-	return res, nil
-}
-
 // define runs CREATE and DROP of databases and tables.
 func (s *Session) define(ctx context.Context, stmt syntax.Statement, run *statement) (*Result, error) {
 	if err := s.writable(stmt.Pos()); err != nil {
@@ -228,11 +171,29 @@ func (s *Session) explainStatement(ctx context.Context, x *syntax.Explain, run *
 		}
 		queries = append(queries, p)
 	case *syntax.Insert:
-		ins, err := plan.BindInsert(ctx, q, run.environment())
+		ins, err := plan.BindInsert(ctx, q, run.planning())
 		if err != nil {
 			return nil, err
 		}
 		queries = ins.Sources
+	case *syntax.Update:
+		u, err := plan.BindUpdate(ctx, q, run.planning())
+		if err != nil {
+			return nil, err
+		}
+		queries = append(queries, u.Query)
+	case *syntax.Delete:
+		d, err := plan.BindDelete(ctx, q, run.planning())
+		if err != nil {
+			return nil, err
+		}
+		queries = append(queries, d.Query)
+	case *syntax.Merge:
+		m, err := plan.BindMerge(ctx, q, run.planning())
+		if err != nil {
+			return nil, err
+		}
+		queries = append(queries, m.Query)
 	default:
 		return nil, errs.Unsupportedf(x.Statement.Pos(), "EXPLAIN of %s", constructOf(x.Statement))
 	}

@@ -560,8 +560,6 @@ func TestWarningsAndErrors(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	s := session(t, server(t), OpenOptions{Database: "shop"})
 	for text, name := range map[string]string{
-		"UPDATE orders SET amount = 1":            "UPDATE",
-		"DELETE FROM orders":                      "DELETE",
 		"TRUNCATE TABLE orders":                   "TRUNCATE TABLE",
 		"ALTER TABLE orders ADD COLUMN x INT":     "ALTER TABLE",
 		"CREATE VIEW v AS SELECT 1":               "CREATE VIEW",
