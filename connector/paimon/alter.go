@@ -75,6 +75,13 @@ func (d *Driver) putSchema(ctx context.Context, dir string, id catalog.Identifie
 		return false, fmt.Errorf("alter table %s: %w", id, err)
 	}
 	path := spec.NewPaths(dir, id.Branch, s).Schema(s.ID)
+	if lock := d.lock(id); lock != nil {
+		unlock, err := lock(ctx)
+		if err != nil {
+			return false, fmt.Errorf("alter table %s: %w", id, err)
+		}
+		defer unlock() // a lock that is not given back expires
+	}
 	err = d.cfg.Files.CreateExclusive(ctx, path, data)
 	if err == nil {
 		return true, nil

@@ -11,6 +11,7 @@
 package paimon
 
 import (
+	"context"
 	"time"
 
 	"github.com/thermocline/thermocline/catalog"
@@ -30,6 +31,9 @@ type Config struct {
 	// commit_time, which are instants in the files but TIMESTAMP(3), a wall
 	// clock, in Paimon's definition of these tables. nil is UTC.
 	Location *time.Location
+	// Lock takes the lock of a table where the catalog has one that other engines
+	// take too; nil takes none. See commit.LockFunc.
+	Lock func(ctx context.Context, database, table string) (unlock func() error, err error)
 	// CacheBytes bounds the cache of decoded metadata; 0 is 64 MiB. CacheBudget
 	// pays for it; nil is nobody.
 	CacheBytes  int64

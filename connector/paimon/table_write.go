@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/thermocline/thermocline/catalog"
 	"github.com/thermocline/thermocline/connector"
 	"github.com/thermocline/thermocline/connector/paimon/commit"
 	"github.com/thermocline/thermocline/connector/paimon/spec"
@@ -46,9 +47,21 @@ func (t *Table) NewCommit(_ context.Context, user string) (connector.TableCommit
 		Schema:        t.schema,
 		User:          user,
 		WriterVersion: writerVersion,
+		Lock:          t.lock(),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("commit to %s: %w", t.id, err)
 	}
 	return c, nil
+}
+
+// lock returns the function that takes the table's lock, nil where its catalog
+// has none.
+func (t *Table) lock() commit.LockFunc { return t.driver.lock(t.id) }
+
+func (d *Driver) lock(id catalog.Identifier) commit.LockFunc {
+	if d.cfg.Lock == nil {
+		return nil
+	}
+	return func(ctx context.Context) (func() error, error) { return d.cfg.Lock(ctx, id.Database, id.Table) }
 }

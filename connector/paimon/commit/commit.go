@@ -38,6 +38,9 @@ type Config struct {
 	User string
 	// WriterVersion is stored in the snapshots.
 	WriterVersion string
+	// Lock is taken around the creation of each snapshot, where a catalog asks for
+	// it (DESIGN D12); nil takes none.
+	Lock LockFunc
 	// Now and Sleep are the clock; nil is the real one. Sleep returns the
 	// context's error when it ends first.
 	Now   func() time.Time
@@ -426,6 +429,11 @@ func (c *Committer) create(ctx context.Context, snap *spec.Snapshot) (outcome, e
 		return failed, err
 	}
 	path := c.cfg.Paths.Snapshot(snap.ID)
+	unlock, err := c.cfg.Lock.take(ctx)
+	if err != nil {
+		return failed, err
+	}
+	defer unlock()
 	err = c.store.Files.CreateExclusive(ctx, path, b)
 	if err == nil {
 		return happened, nil

@@ -41,6 +41,8 @@ type Config struct {
 	Name string
 	// WriterVersion is stored in the snapshots.
 	WriterVersion string
+	// Lock is the table's lock in its catalog, see commit.Config.
+	Lock commit.LockFunc
 	// Pinned returns the snapshots that statements of this process read now. It may
 	// end statements that have read for too long (DESIGN D19). nil: there are none.
 	Pinned func() []int64
@@ -84,7 +86,7 @@ func (t *Table) of(branch string) *Table {
 // committer returns a committer of a user of its own.
 func (t *Table) committer() (*commit.Committer, error) {
 	return commit.New(commit.Config{Files: t.cfg.Files, Paths: t.paths, Schema: t.cfg.Schema, User: uuid.NewString(),
-		WriterVersion: t.cfg.WriterVersion, Now: t.cfg.Now})
+		WriterVersion: t.cfg.WriterVersion, Lock: t.cfg.Lock, Now: t.cfg.Now})
 }
 
 // latest returns the newest snapshot; a table without any is an error.
