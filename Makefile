@@ -8,7 +8,7 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 # Packages whose code runs concurrently; make test runs them with -race too.
 RACE = ./connector/... ./scan/... ./server/exec/... ./server/session/... ./server/mysql/... ./ingest/...
 
-.PHONY: build deps test test-go test-race interop lint fuzz demo bench bench-paimon clean
+.PHONY: build deps test test-go test-race interop interop-read lint fuzz demo bench bench-paimon clean
 
 build: ## the binary, bin/thermocline
 	@mkdir -p bin
@@ -31,6 +31,9 @@ JAVA_PAIMON = $(abspath ../shared/oracles/paimon-java/paimon-java)
 interop: ## Java Paimon reads and writes the same tables; needs ../shared and Java
 	THERMOCLINE_PAIMON_JAVA=$(JAVA_PAIMON) go test -count=1 -timeout 20m -run 'TestJava' ./connector/paimon/...
 	@eval "$$(.ci/deps)"; THERMOCLINE_PAIMON_JAVA=$(JAVA_PAIMON) go test -count=1 -timeout 20m -run 'TestDemoOnce' ./cmd/thermocline
+
+interop-read: ## every table that Java Paimon wrote, read in SQL, equals Java's rows; checks docs/paimon-support.md; needs ../shared
+	THERMOCLINE_SHARED=required go test -count=1 -run 'TestInteropRead' -v ./cmd/thermocline
 
 lint: ## gofmt, go vet, staticcheck
 	@out=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "not gofmt-ed: $$out"; exit 1; fi

@@ -38,6 +38,7 @@ const (
 	Row
 	Variant
 	Blob
+	Vector // of Length elements
 )
 
 // MaxLength is the length of STRING and BYTES.
@@ -47,10 +48,10 @@ const MaxLength = 2147483647
 type Type struct {
 	Kind    TypeKind
 	NotNull bool
-	Length  int     // CHAR, VARCHAR (characters), BINARY, VARBINARY (bytes); precision of DECIMAL, TIME and timestamps
+	Length  int     // CHAR, VARCHAR (characters), BINARY, VARBINARY (bytes); precision of DECIMAL, TIME and timestamps; elements of VECTOR
 	Scale   int     // DECIMAL
 	Key     *Type   // MAP
-	Elem    *Type   // ARRAY, MULTISET; the values of MAP
+	Elem    *Type   // ARRAY, VECTOR, MULTISET; the values of MAP
 	Fields  []Field // ROW
 }
 
@@ -109,7 +110,7 @@ func (t Type) Physical() vector.Kind {
 		return vector.I64
 	case Char, Varchar, Binary, Varbinary, Blob:
 		return vector.Str
-	case Array:
+	case Array, Vector:
 		return vector.List
 	case Map, Multiset:
 		return vector.Map
@@ -124,7 +125,7 @@ func (t Type) Physical() vector.Kind {
 func (t Type) NewVec(n int) *vector.Vec {
 	v := vector.New(t.Physical(), n)
 	switch t.Kind {
-	case Array:
+	case Array, Vector:
 		v.Child = []*vector.Vec{t.Elem.NewVec(n)}
 	case Map:
 		v.Child = []*vector.Vec{t.Key.NewVec(n), t.Elem.NewVec(n)}
@@ -138,6 +139,33 @@ func (t Type) NewVec(n int) *vector.Vec {
 		v.Child = []*vector.Vec{vector.New(vector.Str, n), vector.New(vector.Str, n)}
 	}
 	return v
+}
+
+// Layout returns the type that files store the values as, which is in the same
+// vectors: an ARRAY for a VECTOR, a ROW of two byte strings for a VARIANT, the
+// type itself for most.
+func (t Type) Layout() Type {
+	child := func(c *Type) *Type {
+		if c == nil || c.IsPrimitive() {
+			return c
+		}
+		l := c.Layout()
+		return &l
+	}
+	switch t.Kind {
+	case Vector:
+		return Type{Kind: Array, NotNull: t.NotNull, Elem: child(t.Elem)}
+	case Variant:
+		return Type{Kind: Row, NotNull: t.NotNull, Fields: []Field{{ID: 0, Name: "value", Type: TBytes.Required()}, {ID: 1, Name: "metadata", Type: TBytes.Required()}}}
+	}
+	t.Key, t.Elem = child(t.Key), child(t.Elem)
+	if len(t.Fields) > 0 {
+		t.Fields = append([]Field(nil), t.Fields...)
+		for i, f := range t.Fields {
+			t.Fields[i].Type = f.Type.Layout()
+		}
+	}
+	return t
 }
 
 // IsPrimitive reports whether the type is not nested, so that it may be a key.
@@ -172,6 +200,8 @@ func (t Type) String() string {
 		s = "ARRAY<" + t.Elem.String() + ">"
 	case Multiset:
 		s = "MULTISET<" + t.Elem.String() + ">"
+	case Vector:
+		s = fmt.Sprintf("VECTOR<%s, %d>", t.Elem, t.Length)
 	case Map:
 		s = "MAP<" + t.Key.String() + ", " + t.Elem.String() + ">"
 	case Row:
@@ -253,10 +283,13 @@ func (t Type) MarshalJSON() ([]byte, error) {
 		Key     *Type   `json:"key,omitempty"`
 		Value   *Type   `json:"value,omitempty"`
 		Fields  []Field `json:"fields,omitempty"`
+		Length  int     `json:"length,omitempty"`
 	}
 	switch t.Kind {
 	case Array:
 		return json.Marshal(obj{Type: "ARRAY" + null, Element: t.Elem})
+	case Vector:
+		return json.Marshal(obj{Type: "VECTOR" + null, Element: t.Elem, Length: t.Length})
 	case Multiset:
 		return json.Marshal(obj{Type: "MULTISET" + null, Element: t.Elem})
 	case Map:
@@ -285,6 +318,7 @@ func (t *Type) UnmarshalJSON(b []byte) error {
 		Key     *Type   `json:"key"`
 		Value   *Type   `json:"value"`
 		Fields  []Field `json:"fields"`
+		Length  int     `json:"length"`
 	}
 	if err := json.Unmarshal(b, &o); err != nil {
 		return err
@@ -293,6 +327,8 @@ func (t *Type) UnmarshalJSON(b []byte) error {
 	switch {
 	case strings.HasPrefix(o.Type, "ARRAY") && o.Element != nil:
 		t.Kind, t.Elem = Array, o.Element
+	case strings.HasPrefix(o.Type, "VECTOR") && o.Element != nil && o.Length > 0:
+		t.Kind, t.Elem, t.Length = Vector, o.Element, o.Length
 	case strings.HasPrefix(o.Type, "MULTISET") && o.Element != nil:
 		t.Kind, t.Elem = Multiset, o.Element
 	case strings.HasPrefix(o.Type, "MAP") && o.Key != nil && o.Value != nil:

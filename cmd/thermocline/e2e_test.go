@@ -26,11 +26,14 @@ import (
 // The end-to-end tests run the binary as users do: its own process, a real
 // MariaDB, a MySQL client, signals.
 
+var builtIn string // the folder of the binary, "" while it is not built
+
 var binaryOnce = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "thermocline-e2e-")
 	if err != nil {
 		return "", err
 	}
+	builtIn = dir
 	bin := filepath.Join(dir, "thermocline")
 	cmd := exec.Command("go", "build", "-tags", "gms_pure_go", "-o", bin, ".")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
@@ -51,8 +54,8 @@ func binary(t *testing.T) string {
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if bin, err := binaryOnce(); err == nil {
-		os.RemoveAll(filepath.Dir(bin))
+	if builtIn != "" {
+		os.RemoveAll(builtIn)
 	}
 	os.Exit(code)
 }

@@ -250,6 +250,10 @@ func printJSONL(ctx context.Context, r *session.Result, _ *time.Location, out *b
 	types := make([]catalog.Type, len(r.Columns))
 	for i, c := range r.Columns {
 		names[i] = c.Name
+		if c.Stored != nil {
+			types[i] = *c.Stored
+			continue
+		}
 		var err error
 		if types[i], err = lakeType(c.Type); err != nil {
 			return fmt.Errorf("print column %s: %w", c.Name, err)

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"github.com/thermocline/thermocline/internal/memory"
 	"io"
 	"os"
 
@@ -54,28 +55,11 @@ func runSQL(ctx context.Context, c *command, args []string) error {
 		}
 		*text = string(b) + ";\n" + *text
 	}
-	path, err := warehousePath(*dir)
-	if err != nil {
-		return err
-	}
 	root, err := memoryRoot(*limit)
 	if err != nil {
 		return err
 	}
-	w, err := openWarehouse(path, nil, share(root, "object store", storeShare))
-	if err != nil {
-		return err
-	}
-	srv, err := session.NewServer(session.Config{
-		Catalogs:  []session.NamedCatalog{{Name: defaultCatalog, Catalog: w.catalog}},
-		Memory:    share(root, "query", queryShare),
-		Version:   version,
-		ErrorCode: mysql.ErrorCode,
-	})
-	if err != nil {
-		return err
-	}
-	s, err := srv.Open(ctx, session.OpenOptions{User: "root", Address: "localhost"})
+	s, err := openSession(ctx, *dir, *format, root)
 	if err != nil {
 		return err
 	}
@@ -88,6 +72,29 @@ func runSQL(ctx context.Context, c *command, args []string) error {
 		}
 	}
 	return out.Flush()
+}
+
+// openSession opens a session on the warehouse at a URI, in process, for results
+// in a format.
+func openSession(ctx context.Context, warehouse, format string, root *memory.Budget) (*session.Session, error) {
+	path, err := warehousePath(warehouse)
+	if err != nil {
+		return nil, err
+	}
+	w, err := openWarehouse(path, nil, share(root, "object store", storeShare))
+	if err != nil {
+		return nil, err
+	}
+	srv, err := session.NewServer(session.Config{
+		Catalogs:  []session.NamedCatalog{{Name: defaultCatalog, Catalog: w.catalog}},
+		Memory:    share(root, "query", queryShare),
+		Version:   version,
+		ErrorCode: mysql.ErrorCode,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return srv.Open(ctx, session.OpenOptions{User: "root", Address: "localhost", Lossless: format == "jsonl"})
 }
 
 // runStatement runs one statement and prints its rows.

@@ -4,7 +4,6 @@ import (
 	"archive/tar"
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -129,9 +128,8 @@ func unpack(t testing.TB, data []byte) map[string][]byte {
 
 // corpusCase is one read of the corpus, equal to Java's.
 type corpusCase struct {
-	expected
-	rows []string
-	sum  string
+	testkit.Expected
+	rows testkit.Rows
 }
 
 // loadCorpus puts the archive into a store in memory, below /lake, and returns
@@ -148,18 +146,17 @@ func loadCorpus(t testing.TB) (*fileio.Memory, []corpusCase) {
 			continue
 		}
 		rel, _ := strings.CutPrefix(n, "expected/")
-		e, ok := parseExpected(rel)
+		e, ok := testkit.ParseExpected(rel)
 		if !ok || !strings.HasSuffix(rel, ".jsonl") {
 			continue
 		}
-		path := filepath.Join(t.TempDir(), "rows.jsonl")
-		if err := os.WriteFile(path, data, 0o644); err != nil {
-			t.Fatal(err)
+		r, err := testkit.ReadRows(bytes.NewReader(data))
+		if err != nil {
+			t.Fatal(n, err)
 		}
-		h, rows := load(t, path)
-		cases = append(cases, corpusCase{expected: e, rows: rows, sum: h.SHA256})
+		cases = append(cases, corpusCase{e, r})
 	}
-	slices.SortFunc(cases, func(a, b corpusCase) int { return strings.Compare(a.path, b.path) })
+	slices.SortFunc(cases, func(a, b corpusCase) int { return strings.Compare(a.Path, b.Path) })
 	return files, cases
 }
 
@@ -177,33 +174,19 @@ func TestCorpus(t *testing.T) {
 	for _, c := range cases {
 		got, err := c.outcome(d, scanOptions{})
 		if err != nil {
-			t.Errorf("%s: %v", c.path, err)
+			t.Errorf("%s: %v", c.Path, err)
 			continue
 		}
 		if got == "equal" {
 			equal++
 		}
-		lines = append(lines, c.path+": "+got)
+		lines = append(lines, c.Path+": "+got)
 	}
 	t.Logf("%d of %d reads are equal, the others are refused", equal, len(cases))
-	golden(t, "testdata/corpus.golden", lines)
+	testkit.Golden(t, "testdata/corpus.golden", lines)
 }
 
 // outcome is outcome for a read of the corpus.
 func (c corpusCase) outcome(d *paimon.Driver, o scanOptions) (string, error) {
-	tb, err := c.open(d, "/lake")
-	var got []string
-	if err == nil {
-		got, _, err = rows(tb, c.ref, o)
-	}
-	if text, ok := refusal(err); ok {
-		return text, nil
-	}
-	if err != nil {
-		return "", err
-	}
-	if diff := compare("/lake", "/lake/"+c.table, c.expected, got, c.rows, c.sum); diff != "" {
-		return "", fmt.Errorf("%s", diff)
-	}
-	return "equal", nil
+	return outcome(d, "/lake", c.Expected, c.rows, o)
 }

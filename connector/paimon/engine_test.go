@@ -7,6 +7,7 @@ import (
 	"github.com/thermocline/thermocline/catalog"
 	"github.com/thermocline/thermocline/connector"
 	"github.com/thermocline/thermocline/internal/errs"
+	"github.com/thermocline/thermocline/internal/testkit"
 	"github.com/thermocline/thermocline/internal/vector"
 )
 
@@ -14,7 +15,7 @@ import (
 func corpusTable(t *testing.T, name string) connector.Readable {
 	t.Helper()
 	files, _ := loadCorpus(t)
-	tb, err := expected{table: name + "/default.db/t"}.open(driverOver(files), "/lake")
+	tb, err := openExpected(driverOver(files), "/lake", testkit.Expected{Table: name + "/default.db/t"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,10 +20,10 @@ func readable(t *testing.T, cases []corpusCase, open func(c corpusCase) (connect
 	var out []corpusCase
 	for _, c := range cases {
 		tb, err := open(c)
-		if err != nil || c.system != "" {
+		if err != nil || c.System != "" {
 			continue
 		}
-		if _, _, err := rows(tb, c.ref, scanOptions{}); err == nil {
+		if _, _, err := rows(tb, c.Ref, scanOptions{}); err == nil {
 			out = append(out, c)
 		}
 	}
@@ -41,7 +41,7 @@ func TestBatchSizes(t *testing.T) {
 	for _, c := range cases {
 		for _, o := range []scanOptions{{batch: 1}, {batch: 7, noPruning: true}, {batch: 1024}, {batch: 1024, noPruning: true}} {
 			if _, err := c.outcome(d, o); err != nil {
-				t.Errorf("%s with %+v: %v", c.path, o, err)
+				t.Errorf("%s with %+v: %v", c.Path, o, err)
 			}
 		}
 	}
@@ -116,14 +116,14 @@ func (w *table) each(t *testing.T, req connector.ScanRequest, f func(b *vector.B
 func TestProjection(t *testing.T) {
 	files, cases := loadCorpus(t)
 	d := driverOver(files)
-	open := func(c corpusCase) (connector.Readable, error) { return c.open(d, "/lake") }
+	open := func(c corpusCase) (connector.Readable, error) { return openExpected(d, "/lake", c.Expected) }
 	r := rand.New(rand.NewPCG(5, 5))
 	for _, c := range readable(t, cases, open) {
 		tb, err := open(c)
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := whole(t, tb, c.ref)
+		w := whole(t, tb, c.Ref)
 		for range 3 {
 			cols := w.all()
 			r.Shuffle(len(cols), func(i, j int) { cols[i], cols[j] = cols[j], cols[i] })
@@ -144,12 +144,12 @@ func TestProjection(t *testing.T) {
 			slices.Sort(got)
 			slices.Sort(want)
 			if !slices.Equal(got, want) {
-				t.Errorf("%s: columns %v differ: %d rows, want %d", c.path, cols, len(got), len(want))
+				t.Errorf("%s: columns %v differ: %d rows, want %d", c.Path, cols, len(got), len(want))
 			}
 		}
 		n, exact, err := w.snap.RowCount(ctx)
 		if err != nil || exact && n != int64(w.batch.Len) || n < int64(w.batch.Len) {
-			t.Errorf("%s: RowCount %d, exact %t, %v; it has %d", c.path, n, exact, err, w.batch.Len)
+			t.Errorf("%s: RowCount %d, exact %t, %v; it has %d", c.Path, n, exact, err, w.batch.Len)
 		}
 	}
 }
@@ -258,7 +258,7 @@ func predicate(r *rand.Rand, w *table, depth int) *connector.Predicate {
 func TestPruning(t *testing.T) {
 	files, cases := loadCorpus(t)
 	d := driverOver(files)
-	open := func(c corpusCase) (connector.Readable, error) { return c.open(d, "/lake") }
+	open := func(c corpusCase) (connector.Readable, error) { return openExpected(d, "/lake", c.Expected) }
 	r := rand.New(rand.NewPCG(6, 6))
 	pruned, all := 0, 0
 	for _, c := range readable(t, cases, open) {
@@ -266,7 +266,7 @@ func TestPruning(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := whole(t, tb, c.ref)
+		w := whole(t, tb, c.Ref)
 		if w.batch.Len == 0 {
 			continue
 		}
@@ -286,7 +286,7 @@ func TestPruning(t *testing.T) {
 			slices.Sort(got)
 			slices.Sort(want)
 			if !slices.Equal(got, want) {
-				t.Fatalf("%s: filter %s: %d rows, want %d\n%s\n%s", c.path, show(p, w), len(got), len(want), strings.Join(got, "\n"), strings.Join(want, "\n"))
+				t.Fatalf("%s: filter %s: %d rows, want %d\n%s\n%s", c.Path, show(p, w), len(got), len(want), strings.Join(got, "\n"), strings.Join(want, "\n"))
 			}
 			pruned += plan.PrunedFiles
 			all += plan.Files + plan.PrunedFiles

@@ -9,6 +9,7 @@ import (
 
 	"github.com/thermocline/thermocline/catalog"
 	"github.com/thermocline/thermocline/internal/errs"
+	"github.com/thermocline/thermocline/internal/variant"
 	"github.com/thermocline/thermocline/internal/vector"
 )
 
@@ -264,10 +265,15 @@ func fromColumn(f catalog.Field, mysqlType string) (Type, loader, error) {
 		if f.Type.Length <= 6 {
 			return t, nil, nil
 		}
-		return t, func(_ *Context, v *vector.Vec, b *vector.Batch) (*vector.Vec, error) {
-			return mapRows(v, b, vector.I64, func(out *vector.Vec, i, at int, w *vector.Vec) { out.I64s[i] = microsOf(w.I128s[at]) }), nil
+		return t, func(ctx *Context, v *vector.Vec, b *vector.Batch) (*vector.Vec, error) {
+			return mapRows(v, b, vector.I64, func(out *vector.Vec, i, at int, w *vector.Vec) {
+				us, exact := microsOf(w.I128s[at])
+				if out.I64s[i] = us; !exact {
+					ctx.cutDigits(f.Name)
+				}
+			}), nil
 		}, nil
-	case catalog.Array, catalog.Map, catalog.Multiset, catalog.Row:
+	case catalog.Array, catalog.Map, catalog.Multiset, catalog.Row, catalog.Variant, catalog.Vector:
 		if !printable(f.Type) {
 			return unsupported()
 		}
@@ -290,14 +296,26 @@ func fromColumn(f catalog.Field, mysqlType string) (Type, loader, error) {
 	return unsupported()
 }
 
-// microsOf cuts nanoseconds to microseconds, towards the past.
-func microsOf(ns vector.Int128) int64 {
+// microsOf cuts nanoseconds to microseconds, towards the past, and reports
+// whether nothing was lost.
+func microsOf(ns vector.Int128) (us int64, exact bool) {
 	if ns.IsInt64() {
-		return floorDiv(ns.Int64(), 1000)
+		n := ns.Int64()
+		return floorDiv(n, 1000), n%1000 == 0
 	}
 	q, r := new(big.Int).DivMod(ns.Big(), big.NewInt(1000), new(big.Int))
-	_ = r
-	return q.Int64()
+	return q.Int64(), r.Sign() == 0
+}
+
+// cutDigits warns, once a statement, that SQL's microseconds do not hold all
+// digits of a column.
+func (c *Context) cutDigits(column string) {
+	if c.state != nil {
+		if _, warned := c.state.LoadOrStore("truncated "+column, true); warned {
+			return
+		}
+	}
+	c.warn("Warning", errs.DataTruncated, "Data truncated for column '%s': it has digits beyond microseconds", column)
 }
 
 func eachRow(b *vector.Batch, f func(i int)) {
@@ -346,7 +364,7 @@ func printable(t catalog.Type) bool {
 			return false
 		}
 	}
-	return t.Kind != catalog.Variant && t.Kind != catalog.InvalidType
+	return t.Kind != catalog.InvalidType
 }
 
 // appendTypedJSON shows a stored value as MySQL's JSON text: temporal values and
@@ -374,7 +392,7 @@ func appendTypedJSON(dst []byte, ctx *Context, t catalog.Type, v *vector.Vec, ro
 	switch t.Kind {
 	case catalog.Boolean:
 		return strconv.AppendBool(dst, w.I8s[i] != 0)
-	case catalog.Array:
+	case catalog.Array, catalog.Vector:
 		dst = append(dst, '[')
 		for j := w.Offset[i]; j < w.Offset[i+1]; j++ {
 			if j > w.Offset[i] {
@@ -399,6 +417,9 @@ func appendTypedJSON(dst []byte, ctx *Context, t catalog.Type, v *vector.Vec, ro
 			ms = append(ms, member{[]byte(f.Name), appendTypedJSON(nil, ctx, f.Type, w.Child[k], i)})
 		}
 		return object(ms)
+	}
+	if t.Kind == catalog.Variant {
+		return appendVariant(dst, w.Child[0].Bytes(i), w.Child[1].Bytes(i))
 	}
 	st, load, err := fromColumn(catalog.Field{Type: t}, "")
 	if err != nil {
@@ -440,6 +461,19 @@ func appendTypedJSON(dst []byte, ctx *Context, t catalog.Type, v *vector.Vec, ro
 		return appendJSONDouble(dst, floatAt(x, at))
 	}
 	return AppendText(dst, st, x, at, ctx.zone())
+}
+
+// appendVariant shows a VARIANT as MySQL shows JSON. Readers have checked it.
+func appendVariant(dst, value, metadata []byte) []byte {
+	text, err := variant.AppendJSON(nil, value, metadata)
+	if err != nil {
+		return append(dst, "null"...)
+	}
+	v, jerr := parseJSON(text)
+	if jerr != nil { // nested deeper than JSON may be in SQL
+		return append(dst, text...)
+	}
+	return v.appendText(dst)
 }
 
 func jsonKeyText(ctx *Context, t catalog.Type, v *vector.Vec, i int) []byte {

@@ -128,8 +128,25 @@ func TestStored(t *testing.T) {
 	if _, err := FromColumn(catalog.Field{Type: catalog.TString}, "varchar(10) collate no_such_ci"); !errs.Is(err, errs.UnknownCollation) {
 		t.Errorf("an unknown collation: %v", err)
 	}
-	if _, err := FromColumn(catalog.Field{Type: catalog.Type{Kind: catalog.Variant}}, ""); errs.ClassOf(err) != errs.Unsupported {
-		t.Errorf("VARIANT: %v", err)
+	if _, err := FromColumn(catalog.Field{}, ""); errs.ClassOf(err) != errs.Unsupported {
+		t.Errorf("no type: %v", err)
+	}
+	// Digits that microseconds do not hold are cut with one warning a statement.
+	ns := vector.New(vector.I128, 3)
+	for _, x := range []int64{1_000_000_000, 1_000_000_001, -1} {
+		ns.AppendI128(vector.Int128From(x))
+	}
+	e, err := Stored(0, catalog.Field{Type: catalog.TTimestamp(9)}, "", "c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx = NewContext()
+	v, err := e.Eval(ctx, &vector.Batch{Len: 3, Cols: []*vector.Vec{ns}})
+	if err != nil || v.I64s[0] != 1_000_000 || v.I64s[1] != 1_000_000 || v.I64s[2] != -1 {
+		t.Errorf("%v, %v", v, err)
+	}
+	if w := ctx.Warnings.List(); len(w) != 1 || w[0].Kind != errs.DataTruncated {
+		t.Errorf("warnings %v", w)
 	}
 }
 

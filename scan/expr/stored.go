@@ -40,6 +40,20 @@ func Stored(pos int, f catalog.Field, mysqlType, name string) (Expr, error) {
 	return &StoredExpr{Pos: pos, Name: name, typ: t, load: load}, nil
 }
 
+// Raw returns the expression that passes a stored column on as it is stored, for
+// output that loses nothing, and the type of the lake that its values have. ok
+// is false for columns whose SQL type says more than the lake's (mysqlType).
+func Raw(pos int, f catalog.Field, mysqlType, name string) (e Expr, stored catalog.Type, ok bool) {
+	if mysqlType != "" {
+		return nil, f.Type, false
+	}
+	if _, load, err := fromColumn(f, ""); err != nil || load == nil {
+		return nil, f.Type, err == nil
+	}
+	stored = f.Type
+	return Column(pos, Type{Class: Nested, Nullable: !f.Type.NotNull, Stored: &stored}, name), stored, true
+}
+
 // Type implements Expr.
 func (s *StoredExpr) Type() Type { return s.typ }
 

@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"github.com/thermocline/thermocline/catalog"
 	"github.com/thermocline/thermocline/internal/vector"
 )
 
@@ -44,6 +45,9 @@ type Type struct {
 	// 5 number, 6 NULL. The lower one wins a comparison.
 	Coercibility uint8
 	Labels       []string // Enum, Set
+	// Stored is the lake's type of a column that is passed on as it is stored
+	// (Raw), with class Nested; nil for all else.
+	Stored *catalog.Type
 }
 
 // Physical returns the kind of vector that holds values of the type.
@@ -68,6 +72,9 @@ func (t Type) Physical() vector.Kind {
 		return vector.I64
 	case String, Bytes, JSON, Enum, Set, Null:
 		return vector.Str
+	}
+	if t.Stored != nil {
+		return t.Stored.Physical()
 	}
 	return vector.Invalid // Nested: known by the vector alone
 }

@@ -97,7 +97,7 @@ func Inexpressible(s *catalog.Schema) (names []string) {
 			continue
 		}
 		switch f.Type.Kind {
-		case catalog.Boolean, catalog.Time, catalog.Array, catalog.Map, catalog.Multiset, catalog.Row, catalog.Variant, catalog.Blob:
+		case catalog.Boolean, catalog.Time, catalog.Array, catalog.Map, catalog.Multiset, catalog.Row, catalog.Variant, catalog.Vector, catalog.Blob:
 			names = append(names, f.Name)
 		case catalog.Timestamp, catalog.TimestampLTZ:
 			if f.Type.Length > 6 {

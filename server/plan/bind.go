@@ -24,6 +24,9 @@ func newBinder(ctx context.Context, env *Env) *binder {
 
 // finished optimizes a bound query.
 func (b *binder) finished(r *result) (*Query, error) {
+	if b.env.Lossless {
+		b.lossless(r)
+	}
 	q := &Query{Root: r.node, Subplans: b.subplans}
 	for _, c := range r.cols {
 		q.Columns = append(q.Columns, b.cols[c.ID])

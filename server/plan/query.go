@@ -39,6 +39,11 @@ type Column struct {
 	OrgTable string
 	OrgName  string
 	Key      bool // part of the primary key
+
+	// Stored is the lake's type of a result column that shows a stored column,
+	// when the statement was bound Lossless: its vectors are as they are stored.
+	// nil: the column has its SQL form.
+	Stored *catalog.Type
 }
 
 // Query is a bound, optimized statement that yields rows.
@@ -99,6 +104,9 @@ type Env struct {
 	// Pinned, when set, may answer which snapshot a table is read at when the
 	// statement does not say so (a consistent-snapshot transaction).
 	Pinned func(catalogName string, t catalog.Table) (connector.Snapshot, bool)
+	// Lossless makes result columns that show stored columns come as they are
+	// stored, where SQL's form would lose something (Column.Stored).
+	Lossless bool
 }
 
 // Catalogs is the set of catalogs that a session sees. Implementations are safe

@@ -18,7 +18,7 @@ func (run *statement) environment() *plan.Env {
 	s := run.s
 	return &plan.Env{
 		Catalogs: catalogs{s, run}, Expr: run.context(), Params: run.params,
-		Authorize: s.authorizeRead, Pinned: s.pinnedSnapshot(run.ctx),
+		Authorize: s.authorizeRead, Pinned: s.pinnedSnapshot(run.ctx), Lossless: s.opts.Lossless,
 		Pin: func(u plan.TableUse) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -119,7 +119,7 @@ func (s *Session) state(state string) {
 func planned(cols []plan.Column) []Column {
 	out := make([]Column, len(cols))
 	for i, c := range cols {
-		out[i] = Column{Name: c.Name, Type: c.Type, Database: c.Database, Table: c.Table, OrgTable: c.OrgTable, OrgName: c.OrgName, Key: c.Key}
+		out[i] = Column{Name: c.Name, Type: c.Type, Database: c.Database, Table: c.Table, OrgTable: c.OrgTable, OrgName: c.OrgName, Key: c.Key, Stored: c.Stored}
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"github.com/thermocline/thermocline/catalog"
 	"github.com/thermocline/thermocline/connector"
 	"github.com/thermocline/thermocline/scan/expr"
 )
@@ -14,6 +15,9 @@ type Column struct {
 	OrgTable string
 	OrgName  string
 	Key      bool // part of the primary key
+	// Stored, when set, is the lake's type of a column that comes as it is stored
+	// (OpenOptions.Lossless): Type does not describe its vectors then.
+	Stored *catalog.Type
 }
 
 // Result is what one statement gave: rows, or counts.

@@ -114,6 +114,10 @@ type OpenOptions struct {
 	// TLSVersion and TLSCipher of the connection, "" without TLS; for SHOW
 	// STATUS LIKE 'Ssl_cipher'.
 	TLSVersion, TLSCipher string
+	// Lossless makes the results of queries show stored columns as the lake has
+	// them, where SQL's form would lose something: nested values, and timestamps
+	// beyond microseconds (Column.Stored).
+	Lossless bool
 	// Kill, when set, is called (from any goroutine) to end the connection for
 	// KILL CONNECTION; the session's statement is cancelled before.
 	Kill func()

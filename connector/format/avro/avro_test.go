@@ -389,7 +389,7 @@ func TestRefused(t *testing.T) {
 		{"decimal", "null", record(`{"type":"bytes","logicalType":"decimal","precision":4,"scale":1}`), 1, "\x12\x01\x01\x01\x01\x01\x01\x01\x01\x01", catalog.TDecimal(4, 1), errs.Corruption, "precision"},
 		{"millis", "null", record(`{"type":"long","logicalType":"timestamp-millis"}`), 1, "\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01", catalog.TTimestamp(3), errs.Corruption, "range"},
 		{"bare long", "null", record(`"long"`), 1, "\x02", catalog.TTimestamp(3), errs.Corruption, "is long in the file"},
-		{"variant", "null", record(`"bytes"`), 1, "\x02\x02", catalog.Type{Kind: catalog.Variant}, errs.Unsupported, "VARIANT"},
+		{"variant", "null", record(`"bytes"`), 1, "\x02\x02", catalog.Type{Kind: catalog.Variant}, errs.Corruption, "VARIANT"},
 		{"snappy bomb", "snappy", record(`"int"`), 1, "\xff\xff\xff\xff\x07aaaaaa", catalog.TInt, errs.Corruption, "claim"},
 		{"no JSON", "null", "{", 1, "\x02", catalog.TInt, errs.Corruption, "JSON"},
 		{"no record", "null", `"int"`, 1, "\x02", catalog.TInt, errs.Corruption, "record"},

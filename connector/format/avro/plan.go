@@ -74,6 +74,9 @@ func (p *plan) match(path, name string, n *node, t catalog.Type) (bool, error) {
 		p.op = o
 		return ok, nil
 	}
+	if t.Kind == catalog.Vector || t.Kind == catalog.Variant {
+		t = t.Layout()
+	}
 	number := n.logical != "date" && n.logical != "time-millis"
 	switch t.Kind {
 	case catalog.Boolean:

@@ -13,9 +13,10 @@
 //	DATE                          "2024-02-29"
 //	TIME(p), TIMESTAMP(p)         "23:59:59.5", "2024-02-29 12:00:00.123", exactly p
 //	                              fraction digits; WITH LOCAL TIME ZONE in UTC, then Z
-//	ARRAY                         [1,null,3]
+//	ARRAY, VECTOR                 [1,null,3]
 //	MAP, MULTISET                 {"m":[[key,value],…]}, sorted by the key's text
 //	ROW                           {"r":[…]}
+//	VARIANT                       {"v":"<its JSON text>"}
 //
 // Start reading at AppendRow.
 package jsonl
@@ -29,6 +30,7 @@ import (
 	"strconv"
 
 	"github.com/thermocline/thermocline/catalog"
+	"github.com/thermocline/thermocline/internal/variant"
 	"github.com/thermocline/thermocline/internal/vector"
 )
 
@@ -116,7 +118,7 @@ func AppendValue(dst []byte, v *vector.Vec, i int, t catalog.Type) []byte {
 			dst = append(dst, 'Z')
 		}
 		return append(dst, '"')
-	case catalog.Array:
+	case catalog.Array, catalog.Vector:
 		dst = append(dst, '[')
 		for j := p.Offset[at]; j < p.Offset[at+1]; j++ {
 			if j > p.Offset[at] {
@@ -136,6 +138,14 @@ func AppendValue(dst []byte, v *vector.Vec, i int, t catalog.Type) []byte {
 			dst = AppendValue(dst, p.Child[c], at, f.Type)
 		}
 		return append(dst, `]}`...)
+	}
+	if t.Kind == catalog.Variant {
+		// Readers have checked the value; one that others made may be no VARIANT.
+		text, err := variant.AppendJSON(nil, p.Child[0].Bytes(at), p.Child[1].Bytes(at))
+		if err != nil {
+			text = []byte("null")
+		}
+		return append(AppendString(append(dst, `{"v":`...), text), '}')
 	}
 	return append(dst, `"?"`...)
 }

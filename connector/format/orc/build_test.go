@@ -135,7 +135,7 @@ func TestRefused(t *testing.T) {
 		{"list without elements", testFile{types: [][]byte{typ(kindList)}}, list, errs.Corruption, "children"},
 		{"type", testFile{types: [][]byte{typ(kindInt)}, rows: 1, streams: data(literals(true, 5)...)}, catalog.TString, errs.Corruption, "is int in the file, not STRING"},
 		{"unknown type", testFile{types: [][]byte{typ(99)}, rows: 1}, catalog.TInt, errs.Corruption, "type 99"},
-		{"variant", testFile{types: [][]byte{typ(kindBinary)}, rows: 1}, catalog.Type{Kind: catalog.Variant}, errs.Unsupported, "VARIANT"},
+		{"variant", testFile{types: [][]byte{typ(kindBinary)}, rows: 1}, catalog.Type{Kind: catalog.Variant}, errs.Corruption, "ROW"},
 		{"scale", testFile{types: [][]byte{typ(kindDecimal, pbNum(5, 5), pbNum(6, 1))}, rows: 1}, catalog.TDecimal(5, 2), errs.Corruption, "decimal(5, 1)"},
 		{"no stream", testFile{types: [][]byte{typ(kindInt)}, rows: 1}, catalog.TInt, errs.Corruption, "ends early"},
 		{"many rows", testFile{types: [][]byte{typ(kindInt)}, rows: 1 << 60, streams: data(literals(true, 5)...)}, catalog.TInt, errs.Corruption, "ends early"},

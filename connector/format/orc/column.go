@@ -51,6 +51,9 @@ func (r *reader) newColumn(name string, n *node, t catalog.Type) (*column, error
 	mismatch := func() error {
 		return errs.Corruptf("read %s: column %q is %s in the file, not %s", r.of.path, name, n, t.Nullable())
 	}
+	if t.Kind == catalog.Vector || t.Kind == catalog.Variant {
+		t = t.Layout()
+	}
 	switch t.Kind {
 	case catalog.Array:
 		if n.kind != kindList {

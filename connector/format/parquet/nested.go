@@ -59,6 +59,16 @@ func (c *nestedColumn) build(pf *file, n *node, t catalog.Type) (*assembly, erro
 		return nil
 	}
 	var err error
+	if t.Kind == catalog.Variant {
+		for _, k := range n.kids {
+			if k.name != "value" && k.name != "metadata" {
+				return nil, errs.Unsupportedf(-1, "reading shredded columns of type VARIANT (column %q of %s)", n.name, pf.path)
+			}
+		}
+	}
+	if t.Kind == catalog.Vector || t.Kind == catalog.Variant {
+		t = t.Layout()
+	}
 	switch t.Kind {
 	case catalog.Array:
 		if n.logical != logList && n.repetition != repeated {

@@ -59,6 +59,7 @@ func (sc *scan) newLayout(from *catalog.Schema, merge bool) (*layout, error) {
 			if s.cast, err = newCast(old.Type, f.Type); err != nil {
 				return nil, fmt.Errorf("%w (column %q of table %s)", err, f.Name, sc.st.src.Name)
 			}
+			s.cast = checkedVariants(s.cast, f.Type)
 			s.file = len(l.file)
 			l.file = append(l.file, format.Column{Name: old.Name, Type: old.Type, ID: old.ID})
 		}

@@ -75,7 +75,7 @@ func writesAll(schema *catalog.Schema, cols []string) bool {
 
 // refuseColumn refuses types that cannot be read.
 func (s *Source) refuseColumn(f catalog.Field) error {
-	bad := func(t catalog.Type) bool { return t.Kind == catalog.Variant || t.Kind == catalog.Blob }
+	bad := func(t catalog.Type) bool { return t.Kind == catalog.Blob }
 	var walk func(t catalog.Type) error
 	walk = func(t catalog.Type) error {
 		if bad(t) {

@@ -2,12 +2,12 @@ package spec
 
 import (
 	"fmt"
-	"math/big"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/thermocline/thermocline/catalog"
+	"github.com/thermocline/thermocline/internal/variant"
 	"github.com/thermocline/thermocline/internal/vector"
 )
 
@@ -175,42 +175,7 @@ func timestampText(millis, nanos int64, p int, legacy bool) string {
 
 // JavaFloat prints a float as Java's Double.toString (bits 64) and
 // Float.toString (bits 32) do: plain between 1e-3 and 1e7, else d.dddEn.
-func JavaFloat(f float64, bits int) string {
-	switch {
-	case f != f:
-		return "NaN"
-	case f > 0 && f*0 != 0:
-		return "Infinity"
-	case f < 0 && f*0 != 0:
-		return "-Infinity"
-	}
-	if f == 0 {
-		if 1/f < 0 {
-			return "-0.0"
-		}
-		return "0.0"
-	}
-	abs := f
-	if abs < 0 {
-		abs = -abs
-	}
-	if abs >= 1e-3 && abs < 1e7 {
-		s := strconv.FormatFloat(f, 'f', -1, bits)
-		if !strings.Contains(s, ".") {
-			s += ".0"
-		}
-		return s
-	}
-	s := strconv.FormatFloat(f, 'e', -1, bits)
-	mant, exp, _ := strings.Cut(s, "e")
-	if !strings.Contains(mant, ".") {
-		// One digit would do, but Java prints two and takes the closest: 4.9E-324.
-		s = strconv.FormatFloat(f, 'e', 1, bits)
-		mant, exp, _ = strings.Cut(s, "e")
-	}
-	n, _ := new(big.Int).SetString(strings.TrimPrefix(exp, "+"), 10)
-	return mant + "E" + n.String()
-}
+func JavaFloat(f float64, bits int) string { return variant.JavaFloat(f, bits) }
 
 const escaped = "\"#%'*/:=?\\{}[]^"
 

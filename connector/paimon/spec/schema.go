@@ -118,7 +118,7 @@ func complete(t catalog.Type) bool {
 	switch t.Kind {
 	case catalog.InvalidType:
 		return false
-	case catalog.Array, catalog.Multiset:
+	case catalog.Array, catalog.Multiset, catalog.Vector:
 		return complete(*t.Elem)
 	case catalog.Map:
 		return complete(*t.Key) && complete(*t.Elem)
@@ -147,7 +147,7 @@ func assignNested(t *catalog.Type, highest int) int {
 	switch t.Kind {
 	case catalog.Row:
 		return AssignFieldIDs(t.Fields, highest)
-	case catalog.Array, catalog.Multiset:
+	case catalog.Array, catalog.Multiset, catalog.Vector:
 		return assignNested(t.Elem, highest)
 	case catalog.Map:
 		return assignNested(t.Elem, assignNested(t.Key, highest))
