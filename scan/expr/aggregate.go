@@ -18,7 +18,20 @@ type AggregateSpec struct {
 	Args      []Expr
 	Order     []OrderItem // GROUP_CONCAT
 	Separator *string     // GROUP_CONCAT; nil is ","
+	Average   AverageForm // AVG of whole numbers and decimals
 }
+
+// AverageForm says in which form AVG of whole numbers and decimals gives its
+// value; see Rounded.
+type AverageForm uint8
+
+// The forms.
+const (
+	AverageRounded AverageForm = iota // to the type shown
+	AverageExact                      // with all digits that MySQL computes, cut
+	AveragePadded                     // rounded, in the type of AverageExact
+	AverageReal                       // DOUBLE
+)
 
 // Aggregate is a typed aggregate function. It is immutable and safe for
 // concurrent use.

@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"fmt"
 	"math"
 	"math/big"
 	"math/bits"
@@ -197,18 +198,30 @@ func newAvg(ctx *Context, s AggregateSpec) (Aggregate, error) {
 		return nil, err
 	}
 	a := &aggregate{name: "AVG", args: []Expr{x}, distinct: s.Distinct, typ: TDouble}
-	more, cut := 0, false
-	if t.Class != Double {
+	more, pad, cut := 0, 0, false
+	if t.Class != Double && s.Average != AverageReal {
 		d := decimalOf(t)
-		scale := min(d.Scale+ctx.DivPrecision, 30)
+		scale, exact := min(d.Scale+ctx.DivPrecision, 30), quotientDigits(d.Scale, 0, ctx.DivPrecision)
+		cut = exact == scale || s.Average == AverageExact
+		switch s.Average {
+		case AverageExact:
+			scale = exact
+		case AveragePadded:
+			pad = exact - scale
+		}
 		more = scale - d.Scale
-		cut = quotientDigits(d.Scale, 0, ctx.DivPrecision) == scale
-		a.typ = TDecimal(min(d.Precision+ctx.DivPrecision, 65), scale)
+		a.typ = TDecimal(min(d.Precision+more+pad, 76), scale+pad)
+		if s.Average == AverageRounded {
+			a.typ.Precision = min(d.Precision+ctx.DivPrecision, 65)
+		}
+	}
+	if s.Average != AverageRounded {
+		a.text = fmt.Sprintf(" as %d", s.Average)
 	}
 	a.state = func(*Context) State {
-		s := newSumState(x.Type(), a.typ, more)
-		s.cut = cut
-		return s
+		st := newSumState(x.Type(), a.typ, more)
+		st.cut, st.pad = cut, pad
+		return st
 	}
 	return a, nil
 }
@@ -238,6 +251,7 @@ type sumState struct {
 	in, out  Type
 	avg      int  // digits that AVG adds, -1 for SUM
 	cut      bool // the quotient is cut, not rounded; see quotientDigits
+	pad      int  // zeros after AVG's digits
 	unsigned bool
 	counts   []int64
 	small    []vector.Int128
@@ -415,6 +429,19 @@ func (s *sumState) Merge(other State, to []uint32) error {
 	return nil
 }
 
+// real returns AVG of group g of whole numbers or decimals as DOUBLE: the sum,
+// rounded to a DOUBLE, divided by the count.
+func (s *sumState) real(g int) float64 {
+	var u *big.Int
+	if s.isWide() {
+		u = s.wide[g].Big()
+	} else {
+		u = s.small[g].Big()
+	}
+	x, _ := new(big.Rat).SetFrac(u, pow10big(max(s.in.Scale, 0))).Float64()
+	return x / float64(s.counts[g])
+}
+
 func (s *sumState) Result(from, to int) (*vector.Vec, error) {
 	out := vector.NewFlat(s.out.Physical(), to-from)
 	limit := pow10big(s.out.Precision)
@@ -437,6 +464,10 @@ func (s *sumState) Result(from, to int) (*vector.Vec, error) {
 			}
 			continue
 		}
+		if s.out.Class == Double {
+			out.F64s[g-from] = s.real(g)
+			continue
+		}
 		if s.avg < 0 && !s.isWide() && out.Kind == vector.I128 {
 			out.I128s[g-from] = s.small[g]
 			continue
@@ -453,6 +484,9 @@ func (s *sumState) Result(from, to int) (*vector.Vec, error) {
 				u.Quo(u, big.NewInt(s.counts[g]))
 			} else {
 				u = divRound(u, big.NewInt(s.counts[g]))
+			}
+			if s.pad > 0 {
+				u.Mul(u, pow10big(s.pad))
 			}
 		}
 		if u.CmpAbs(limit) >= 0 {

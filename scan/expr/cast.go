@@ -123,6 +123,14 @@ func CastType(ctx *Context, t *syntax.DataType) (Type, error) {
 // explicitCast converts as CAST does, which differs from implicit conversion
 // in ranges, lengths and warnings.
 func explicitCast(ctx *Context, e Expr, to Type) (Expr, error) {
+	switch to.Class {
+	case Decimal, Int:
+		e = Exact(e)
+	case Double, Float:
+		if x, ok := exactReal(e); ok {
+			e = x
+		}
+	}
 	from := e.Type()
 	if l, ok := e.(*LiteralExpr); ok && l.hex && to.IsNumber() {
 		e = hexNumber(l)

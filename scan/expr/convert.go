@@ -26,6 +26,9 @@ func relabel(e Expr, t Type) Expr {
 
 // convert converts e to the family and representation of t, implicitly.
 func convert(ctx *Context, e Expr, t Type) Expr {
+	if x, ok := exactReal(e); ok && t.Class == Double {
+		return x
+	}
 	from := e.Type()
 	t.Nullable = from.Nullable || mayFail(from, t)
 	if from.Class == Null {

@@ -28,7 +28,10 @@ func Call(ctx *Context, name string, args ...Expr) (Expr, error) {
 	if len(args) < f.min || f.max >= 0 && len(args) > f.max {
 		return nil, errs.Userf(errs.WrongArgCount, "Incorrect parameter count in the call to native function '%s'", name)
 	}
-	e, err := f.resolve(ctx, args)
+	e, err := resolveExactly(ctx, f, args)
+	if e == nil && err == nil {
+		e, err = f.resolve(ctx, args)
+	}
 	if err != nil {
 		return nil, err
 	}

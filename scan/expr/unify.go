@@ -19,6 +19,9 @@ func unifyFor(ctx *Context, op string, es []Expr) ([]Expr, Type, error) {
 			out[i] = e
 			continue
 		}
+		if t.Class == Decimal {
+			e = Exact(e)
+		}
 		out[i] = convert(ctx, e, t)
 	}
 	return out, t, nil

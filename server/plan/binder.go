@@ -85,6 +85,7 @@ type block struct {
 	windows  []*windowCall
 	pre      []*apply // subqueries that the aggregation's input needs
 	post     []*apply // subqueries that what stands above it needs
+	averages []average
 }
 
 // item is one column of a select list.
@@ -103,6 +104,17 @@ type result struct {
 	cols []Column
 	// unique are positions of columns that identify a row, nil when unknown.
 	unique []int
+	// exact are further columns of node, by position in cols: the exact values of
+	// those that are shown with fewer digits (expr.Rounded).
+	exact map[int]ColID
+}
+
+// value is column i as an expression that computes with its exact value.
+func (b *binder) value(r *result, i int) expr.Expr {
+	if id, ok := r.exact[i]; ok {
+		return expr.Rounded(b.env.Expr, b.col(id), nil, b.cols[r.cols[i].ID].Type)
+	}
+	return b.col(r.cols[i].ID)
 }
 
 func (r *result) ids() []ColID {

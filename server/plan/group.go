@@ -106,7 +106,7 @@ func (s *scope) call(f *syntax.FuncCall) (expr.Expr, error) {
 	if !expr.IsAggregate(name) {
 		return nil, nil
 	}
-	if s.inAgg || s.noAggs {
+	if bl := s.bl; (s.inAgg || s.noAggs) && bl.outer == nil {
 		return nil, errs.UserAt(f.Pos(), errs.InvalidGroupBy, "Invalid use of group function")
 	}
 	switch {
@@ -144,6 +144,9 @@ func (s *scope) call(f *syntax.FuncCall) (expr.Expr, error) {
 	home, err := s.home(f, spec.Args)
 	if err != nil {
 		return nil, err
+	}
+	if home == bl && (s.inAgg || s.noAggs) {
+		return nil, errs.UserAt(f.Pos(), errs.InvalidGroupBy, "Invalid use of group function")
 	}
 	return home.aggregate(spec, f.Pos())
 }
@@ -205,6 +208,9 @@ func (bl *block) aggregate(spec expr.AggregateSpec, pos int) (expr.Expr, error) 
 	if err != nil {
 		return nil, positioned(err, pos)
 	}
+	if t := call.Type(); spec.Average == expr.AverageRounded && strings.EqualFold(spec.Name, "AVG") && t.Class == expr.Decimal {
+		return bl.average(spec, t, pos)
+	}
 	id, ok := bl.aggIndex[call.Key()]
 	if !ok {
 		id = b.newCol(Column{Name: call.String(), Type: call.Type()})
@@ -212,6 +218,50 @@ func (bl *block) aggregate(spec expr.AggregateSpec, pos int) (expr.Expr, error) 
 		bl.aggs = append(bl.aggs, Agg{ID: id, Call: call, Args: call.Args()})
 	}
 	return b.col(id), nil
+}
+
+// average returns AVG of whole numbers or decimals, shown as t: with more digits
+// for the operators that compute with them (expr.Rounded). What of it nothing
+// reads is pruned.
+func (bl *block) average(spec expr.AggregateSpec, t expr.Type, pos int) (expr.Expr, error) {
+	spec.Average = expr.AverageExact
+	exact, err := bl.aggregate(spec, pos)
+	if err != nil {
+		return nil, err
+	}
+	spec.Average = expr.AverageReal
+	real, err := bl.aggregate(spec, pos)
+	if err != nil {
+		return nil, err
+	}
+	if id, ok := plainColumn(exact); ok {
+		bl.averages = append(bl.averages, average{id, spec})
+	}
+	return expr.Rounded(bl.b.env.Expr, exact, real, t), nil
+}
+
+// average is an exact AVG among a block's aggregates.
+type average struct {
+	id   ColID
+	spec expr.AggregateSpec
+}
+
+// showAverages makes the block compute with averages as they are shown: window
+// functions see the rows of a grouping as a table has them.
+func (bl *block) showAverages() error {
+	for _, a := range bl.averages {
+		a.spec.Average = expr.AveragePadded
+		call, err := expr.NewAggregate(bl.b.env.Expr, a.spec)
+		if err != nil {
+			return err
+		}
+		for i := range bl.aggs {
+			if bl.aggs[i].ID == a.id {
+				bl.aggs[i].Call, bl.aggs[i].Args = call, call.Args()
+			}
+		}
+	}
+	return nil
 }
 
 // regroup puts the aggregation above FROM and WHERE and rewrites everything
@@ -263,6 +313,11 @@ func (bl *block) regroup(having []expr.Expr, order []*orderKey) error {
 		})
 		if failed != nil {
 			return positioned(failed, a.pos)
+		}
+	}
+	if len(bl.windows) > 0 {
+		if err := bl.showAverages(); err != nil {
+			return err
 		}
 	}
 	if err := bl.flush(&bl.pre); err != nil {

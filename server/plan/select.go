@@ -225,6 +225,22 @@ func (bl *block) finish(distinct bool, keys []*orderKey) (*result, error) {
 		have[it.id] = true
 		r.cols = append(r.cols, b.cols[it.id])
 	}
+	shown := len(items)
+	if !distinct {
+		for i, it := range bl.items {
+			x := expr.Exact(it.bound)
+			if x == it.bound {
+				continue
+			}
+			if r.exact == nil {
+				r.exact = map[int]ColID{}
+			}
+			id := b.newCol(Column{Name: it.name, Type: x.Type()})
+			r.exact[i] = id
+			items = append(items, Item{id, x})
+			shown++
+		}
+	}
 	var sort []SortKey
 	for i, k := range keys {
 		s := k.SortKey
@@ -268,10 +284,10 @@ func (bl *block) finish(distinct bool, keys []*orderKey) (*result, error) {
 	}
 	if len(sort) > 0 {
 		r.node = &Sort{In: r.node, Keys: sort}
-		if len(items) > len(r.cols) {
+		if len(items) > shown {
 			top := &Project{In: r.node}
-			for _, c := range r.cols {
-				top.Items = append(top.Items, Item{c.ID, b.col(c.ID)})
+			for _, it := range items[:shown] {
+				top.Items = append(top.Items, Item{it.ID, b.col(it.ID)})
 			}
 			r.node = top
 		}

@@ -49,7 +49,7 @@ func (b *binder) combine(kind SetKind, all bool, rs []*result, pos int) (*result
 		es := make([]expr.Expr, len(rs))
 		nullable := false
 		for i, r := range rs {
-			es[i] = b.col(r.cols[c].ID)
+			es[i] = b.value(r, c)
 			nullable = nullable || es[i].Type().Nullable
 		}
 		es, t, err := expr.Unify(b.env.Expr, es...)

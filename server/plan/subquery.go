@@ -108,14 +108,24 @@ func (s *scope) scalar(e *syntax.Subquery) (expr.Expr, error) {
 	if len(r.cols) != 1 {
 		return nil, operandCount(e.Pos(), 1)
 	}
+	id, exact := r.exact[0]
+	if !exact {
+		id = r.cols[0].ID
+	}
+	var x expr.Expr
 	if len(free(r.node)) == 0 {
-		return b.subplan(r.node, r.cols[0].ID, e.Pos()), nil
+		x = b.subplan(r.node, id, e.Pos())
+	} else {
+		ids, err := s.joined(r.node, []ColID{id}, e.Pos())
+		if err != nil {
+			return nil, err
+		}
+		x = b.col(ids[0])
 	}
-	ids, err := s.joined(r, e.Pos())
-	if err != nil {
-		return nil, err
+	if exact {
+		x = expr.Rounded(b.env.Expr, x, nil, b.cols[r.cols[0].ID].Type)
 	}
-	return b.col(ids[0]), nil
+	return x, nil
 }
 
 // subplan makes a subquery that is run once.
@@ -128,16 +138,16 @@ func (b *binder) subplan(n Node, id ColID, pos int) expr.Expr {
 
 // joined makes a subquery of at most one row pending and returns its columns,
 // which are NULL when it has none.
-func (s *scope) joined(r *result, pos int) ([]ColID, error) {
+func (s *scope) joined(n Node, cols []ColID, pos int) ([]ColID, error) {
 	b := s.bl.b
-	top := &Project{In: r.node}
+	top := &Project{In: n}
 	var ids []ColID
-	for _, c := range r.cols {
-		t := c.Type
+	for _, c := range cols {
+		t := b.cols[c].Type
 		t.Nullable = true
-		id := b.newCol(Column{Name: c.Name, Type: t})
+		id := b.newCol(Column{Name: b.cols[c].Name, Type: t})
 		ids = append(ids, id)
-		top.Items = append(top.Items, Item{id, b.col(c.ID)})
+		top.Items = append(top.Items, Item{id, b.col(c)})
 	}
 	return ids, s.add(&apply{kind: applyScalar, plan: top, pos: pos})
 }
@@ -191,7 +201,7 @@ func (s *scope) inQuery(x syntax.Expr, q *syntax.Query, pos int) (expr.Expr, err
 		if err != nil {
 			return nil, err
 		}
-		eq, err := expr.Call(b.env.Expr, "=", lx, b.col(r.cols[i].ID))
+		eq, err := expr.Call(b.env.Expr, "=", lx, b.value(r, i))
 		if err != nil {
 			return nil, positioned(err, pos)
 		}
@@ -236,7 +246,7 @@ func (s *scope) quantified(e *syntax.Quantified) (expr.Expr, error) {
 		return nil, operandCount(e.Pos(), 1)
 	}
 	// The values are compared as op compares them.
-	cmp, err := expr.Call(ctx, op, x, b.col(r.cols[0].ID))
+	cmp, err := expr.Call(ctx, op, x, b.value(r, 0))
 	if err != nil {
 		return nil, positioned(err, e.Pos())
 	}
@@ -268,7 +278,7 @@ func (s *scope) quantified(e *syntax.Quantified) (expr.Expr, error) {
 	for _, a := range sub.aggs {
 		res.cols = append(res.cols, b.cols[a.ID])
 	}
-	ids, err := s.joined(res, e.Pos())
+	ids, err := s.joined(res.node, res.ids(), e.Pos())
 	if err != nil {
 		return nil, err
 	}
@@ -350,7 +360,7 @@ func (s *scope) rowSubquery(e *syntax.Binary) (expr.Expr, error) {
 		}
 		left = append(left, x)
 	}
-	ids, err := s.joined(res, e.Pos())
+	ids, err := s.joined(res.node, res.ids(), e.Pos())
 	if err != nil {
 		return nil, err
 	}
