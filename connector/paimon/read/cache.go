@@ -111,9 +111,9 @@ func (c *Cache) putSchema(path string, in fileio.Info, s *catalog.Schema) {
 	c.put(&cacheItem{key: path, size: 4*in.Size + 1024, value: s, fileSize: in.Size, modified: in.ModTime, etag: in.ETag})
 }
 
-func (c *Cache) manifest(path string) []spec.ManifestEntry {
+func (c *Cache) manifest(path string) *spec.Entries {
 	if it := c.get(path); it != nil {
-		return it.value.([]spec.ManifestEntry)
+		return it.value.(*spec.Entries)
 	}
 	return nil
 }

@@ -45,13 +45,14 @@ func (st *State) planFallback(ctx context.Context, req connector.ScanRequest, pl
 	if !same || !slices.Equal(st.schema.PartitionKeys, other.PartitionKeys) {
 		return nil, errs.Userf(errs.InvalidConfig, "read table %s: its columns differ from those of its fallback branch %q", st.src.Name, st.fallback.src.Branch)
 	}
-	live, err := st.entries(ctx, nil)
+	live, err := st.live(ctx, entryFilter{})
 	if err != nil {
 		return nil, err
 	}
 	complete := map[string]bool{}
-	for i := range live {
-		complete[string(live[i].Partition)] = true
+	for _, r := range live.files {
+		x := live.sets[r.Set]
+		complete[string(x.Partitions()[x.Partition(int(r.Index))])] = true
 	}
 	rest, err := st.fallback.plan(ctx, req, complete)
 	if err != nil {

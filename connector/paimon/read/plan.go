@@ -154,7 +154,7 @@ func (st *State) RowCount(ctx context.Context) (int64, bool, error) {
 	if err != nil {
 		return 0, false, err
 	}
-	buckets, err := st.buckets(ctx, nil, g)
+	l, buckets, err := st.buckets(ctx, nil, g)
 	if err != nil {
 		return 0, false, err
 	}
@@ -164,6 +164,7 @@ func (st *State) RowCount(ctx context.Context) (int64, bool, error) {
 	}
 	rows, exact := int64(0), true
 	for _, b := range buckets {
+		b.open(l)
 		for _, f := range b.files {
 			rows += f.File.RowCount
 			if d, ok := dels[f.File.FileName]; ok {
@@ -174,13 +175,6 @@ func (st *State) RowCount(ctx context.Context) (int64, bool, error) {
 		exact = exact && (len(st.schema.PrimaryKeys) == 0 || g.Alone(b.files) && !st.keepDeletes)
 	}
 	return rows, exact, nil
-}
-
-// bucket is the live files of one bucket of one partition.
-type bucket struct {
-	partition spec.BinaryRow
-	id        int32
-	files     []*spec.ManifestEntry
 }
 
 // manifestList reads one manifest list.
@@ -252,136 +246,6 @@ func (st *State) Indexes(ctx context.Context) ([]spec.IndexEntry, error) {
 	return l, nil
 }
 
-// manifest reads the entries of one manifest.
-func (st *State) manifest(ctx context.Context, m *spec.ManifestMeta) ([]spec.ManifestEntry, error) {
-	path := st.src.paths(nil).Manifest(m.FileName)
-	if l := st.src.Cache.manifest(path); l != nil {
-		return l, nil
-	}
-	b, err := st.src.Files.ReadFile(ctx, path)
-	if err != nil {
-		return nil, st.src.vanished(st.snap, path, err)
-	}
-	l := make([]spec.ManifestEntry, 0, min(m.Added+m.Deleted, int64(len(b))))
-	if f := dataFormat(b); f != "" {
-		err = st.src.eachRecord(ctx, path, f, func(r record) { l = append(l, manifestEntry(r)) })
-	} else {
-		err = spec.ReadManifest(b, func(e *spec.ManifestEntry) error {
-			l = append(l, *e)
-			return nil
-		})
-	}
-	if err != nil {
-		return nil, st.src.vanished(st.snap, path, fmt.Errorf("%s: %w", path, err))
-	}
-	if int64(len(l)) != m.Added+m.Deleted {
-		return nil, errs.Corruptf("table %s, snapshot %d: %s has %d entries, its list says %d", st.src.Name, st.snap.ID, path, len(l), m.Added+m.Deleted)
-	}
-	// Uncompressed, an entry takes several times its share of the file.
-	st.src.Cache.put(&cacheItem{key: path, size: 8*int64(len(b)) + 600*int64(len(l)), value: l})
-	return l, nil
-}
-
-// Entries returns the live data files, in the order in which they were added.
-func (st *State) Entries(ctx context.Context) ([]spec.ManifestEntry, error) {
-	return st.entries(ctx, nil)
-}
-
-// entries returns the live files of the partitions that keep wants; nil wants
-// all.
-func (st *State) entries(ctx context.Context, keep *partitionFilter) ([]spec.ManifestEntry, error) {
-	metas, err := st.ManifestMetas(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var files spec.MergeEntries
-	for i := range metas {
-		if keep != nil && !keep.manifest(&metas[i]) {
-			continue
-		}
-		l, err := st.manifest(ctx, &metas[i])
-		if err != nil {
-			return nil, err
-		}
-		for _, e := range l {
-			if keep != nil {
-				ok, err := keep.partition(e.Partition)
-				if err != nil {
-					return nil, st.src.vanished(st.snap, metas[i].FileName, err)
-				}
-				if !ok {
-					continue
-				}
-			}
-			if err := files.Add(e); err != nil {
-				return nil, st.src.vanished(st.snap, metas[i].FileName, err)
-			}
-		}
-	}
-	live, err := files.Live()
-	if err != nil {
-		return nil, st.src.vanished(st.snap, "manifest", err)
-	}
-	return live, nil
-}
-
-// EachEntry calls f with every entry of every manifest, in order, additions and
-// deletions alike. f must not keep or change the entry.
-func (st *State) EachEntry(ctx context.Context, f func(e *spec.ManifestEntry)) error {
-	metas, err := st.ManifestMetas(ctx)
-	if err != nil {
-		return err
-	}
-	for i := range metas {
-		l, err := st.manifest(ctx, &metas[i])
-		if err != nil {
-			return err
-		}
-		for j := range l {
-			f(&l[j])
-		}
-	}
-	return nil
-}
-
-// buckets returns the live files by partition and bucket, in the order of their
-// first file, after checking that all of them can be read. Files whose rows are
-// not visible are left out.
-func (st *State) buckets(ctx context.Context, keep *partitionFilter, g *merge.Rules) ([]*bucket, error) {
-	live, err := st.entries(ctx, keep)
-	if err != nil {
-		return nil, err
-	}
-	type key struct {
-		partition string
-		bucket    int32
-	}
-	index := map[key]*bucket{}
-	var out []*bucket
-	for i := range live {
-		e := &live[i]
-		if e.Bucket == spec.PostponeBucket || g.SkipLevel0 && e.File.Level == 0 || st.level > 0 && e.File.Level != st.level {
-			continue // not visible to batch reads until it was compacted
-		}
-		from, err := st.src.Schema(ctx, e.File.SchemaID)
-		if err != nil {
-			return nil, err
-		}
-		if err := st.src.refuseFile(from, e); err != nil {
-			return nil, err
-		}
-		k := key{string(e.Partition), e.Bucket}
-		b := index[k]
-		if b == nil {
-			b = &bucket{partition: e.Partition, id: e.Bucket}
-			index[k] = b
-			out = append(out, b)
-		}
-		b.files = append(b.files, e)
-	}
-	return out, nil
-}
-
 // Plan implements connector.Snapshot.
 func (st *State) Plan(ctx context.Context, req connector.ScanRequest) (*connector.Plan, error) {
 	plan, err := st.plan(ctx, req, nil)
@@ -416,28 +280,29 @@ func (st *State) plan(ctx context.Context, req connector.ScanRequest, not map[st
 		return nil, err
 	}
 	p := newPruner(st, g, filter)
-	buckets, err := st.buckets(ctx, p.partitions(), g)
+	l, buckets, err := st.buckets(ctx, p.partitions(), g)
 	if err != nil {
 		return nil, err
 	}
 	plan := &connector.Plan{}
-	sc := &scan{st: st, req: req, rules: g, filter: filter, paths: st.src.paths(st.schema)}
+	sc := &scan{st: st, live: l, req: req, rules: g, filter: filter, paths: st.src.paths(st.schema)}
 	if sc.deletions, err = st.deletions(ctx); err != nil {
 		return nil, err
 	}
 	if len(sc.deletions) > 0 && !g.Vectors {
 		return nil, errs.Unsupportedf(-1, "reading tables with deletion vectors but without 'deletion-vectors.enabled' (table %s)", st.src.Name)
 	}
-	if err := sc.loadSchemas(ctx, buckets); err != nil {
+	if err := sc.loadSchemas(ctx); err != nil {
 		return nil, err
 	}
 	var sections []*section
+	j := newJudge(p, sc)
 	for _, b := range buckets {
 		if not[string(b.partition)] {
 			continue
 		}
-		total := len(b.files)
-		files, err := p.bucket(sc, b)
+		total := len(b.refs)
+		files, err := p.bucket(j, b)
 		if err != nil {
 			return nil, err
 		}

@@ -122,26 +122,39 @@ func isNaN(v *vector.Vec) bool {
 }
 
 // bucket returns the files of a bucket that must be read.
-func (p *pruner) bucket(sc *scan, b *bucket) ([]*spec.ManifestEntry, error) {
+func (p *pruner) bucket(j *judge, b *bucket) ([]*spec.ManifestEntry, error) {
 	if p.filter == nil {
+		b.open(j.l)
 		return b.files, nil
 	}
-	if !p.hashes.keep(b) {
+	if !p.hashes.keep(j.l, b) {
 		return nil, nil
 	}
+	if len(p.st.schema.PrimaryKeys) == 0 {
+		var kept []spec.Ref
+		for _, r := range b.refs {
+			if err := j.file(r); err != nil {
+				return nil, err
+			}
+			if j.mayMatch() {
+				kept = append(kept, r)
+			}
+		}
+		return j.l.entries(kept), nil
+	}
+	b.open(j.l)
 	may := make([]bool, len(b.files))
 	any := false
-	merges := len(p.st.schema.PrimaryKeys) > 0 && !p.rules.Lone(b.files)
+	merges := !p.rules.Lone(b.files)
 	// Where a row is made of the values of several, the filter may hold for it
 	// and for none of them.
 	if !merges || !p.rules.Combines() {
-		for i, f := range b.files {
-			m, err := p.file(sc, f)
-			if err != nil {
+		for i, r := range b.refs {
+			if err := j.file(r); err != nil {
 				return nil, err
 			}
-			may[i] = m
-			any = any || m
+			may[i] = j.mayMatch()
+			any = any || may[i]
 		}
 		if !any {
 			return nil, nil
@@ -150,12 +163,11 @@ func (p *pruner) bucket(sc *scan, b *bucket) ([]*spec.ManifestEntry, error) {
 	// A row of a primary-key table may hide an older one, so a file goes on its
 	// own only by its key range, or when no file can hide a row of another.
 	if merges {
-		for i, f := range b.files {
-			m, err := p.fileByKey(sc, f)
-			if err != nil {
+		for i, r := range b.refs {
+			if err := j.file(r); err != nil {
 				return nil, err
 			}
-			may[i] = m
+			may[i] = j.mayMatchKeys()
 		}
 	}
 	var kept []*spec.ManifestEntry
@@ -165,78 +177,6 @@ func (p *pruner) bucket(sc *scan, b *bucket) ([]*spec.ManifestEntry, error) {
 		}
 	}
 	return kept, nil
-}
-
-// file judges a file by all its statistics.
-func (p *pruner) file(sc *scan, e *spec.ManifestEntry) (bool, error) {
-	schema := sc.schemas[e.File.SchemaID]
-	partition, err := e.Partition.Decode(spec.TypesOf(p.st.schema, p.st.schema.PartitionKeys))
-	if err != nil {
-		return false, sc.st.src.vanished(sc.st.snap, e.File.FileName, err)
-	}
-	keys := p.keyStats(schema, e)
-	values := valueStats(schema, e)
-	return p.filter.MayMatch(func(c int) connector.Bounds {
-		if c >= len(p.st.schema.Fields) {
-			return unknown
-		}
-		f := p.st.schema.Fields[c]
-		for i, k := range p.st.schema.PartitionKeys {
-			if k == f.Name {
-				if partition[i].IsNull(0) {
-					return connector.Bounds{Nulls: e.File.RowCount, Rows: e.File.RowCount}
-				}
-				return connector.Bounds{Min: partition[i], Max: partition[i], Nulls: 0, Rows: e.File.RowCount}
-			}
-		}
-		at := fieldByID(schema, f.ID)
-		if at < 0 {
-			return connector.Bounds{Nulls: e.File.RowCount, Rows: e.File.RowCount}
-		}
-		if b, ok := keys[f.ID]; ok && b.Min != nil {
-			return convertBounds(b, schema.Fields[at].Type, f.Type)
-		}
-		if s, ok := values[f.ID]; ok {
-			if schema.Fields[at].Type.Kind == catalog.Char && strings.HasSuffix(e.File.FileName, ".orc") {
-				s.Min, s.Max = nil, nil // ORC pads the bounds, not the values
-			}
-			return convertBounds(statsBounds(s, e.File.RowCount), schema.Fields[at].Type, f.Type)
-		}
-		return unknown
-	}), nil
-}
-
-// fileByKey judges a file of a primary-key table by its key range alone.
-func (p *pruner) fileByKey(sc *scan, e *spec.ManifestEntry) (bool, error) {
-	schema := sc.schemas[e.File.SchemaID]
-	keys := p.keyStats(schema, e)
-	return p.filter.MayMatch(func(c int) connector.Bounds {
-		if c >= len(p.st.schema.Fields) {
-			return unknown
-		}
-		f := p.st.schema.Fields[c]
-		if b, ok := keys[f.ID]; ok {
-			return convertBounds(b, schema.Fields[fieldByID(schema, f.ID)].Type, f.Type)
-		}
-		return unknown
-	}), nil
-}
-
-// keyStats returns the bounds of a file's key columns by field id.
-func (p *pruner) keyStats(schema *catalog.Schema, e *spec.ManifestEntry) map[int]connector.Bounds {
-	names := schema.TrimmedPrimaryKeys()
-	if len(names) == 0 {
-		return nil
-	}
-	stats, err := e.File.KeyStats.Decode(spec.TypesOf(schema, names))
-	if err != nil {
-		return nil
-	}
-	out := make(map[int]connector.Bounds, len(names))
-	for i, c := range schema.Columns(names) {
-		out[schema.Fields[c].ID] = statsBounds(stats[i], e.File.RowCount)
-	}
-	return out
 }
 
 // rowIDColumn is the column that row tracking adds to compacted files.
@@ -413,16 +353,22 @@ func equalities(p *connector.Predicate, column int) *vector.Vec {
 }
 
 // keep reports whether a bucket may hold such rows.
-func (f bucketFilter) keep(b *bucket) bool {
+func (f bucketFilter) keep(l *liveFiles, b *bucket) bool {
 	if !f.on {
 		return true
 	}
-	for _, e := range b.files {
-		if e.TotalBuckets <= 0 {
+	last := int32(0)
+	for _, r := range b.refs {
+		total := l.sets[r.Set].TotalBuckets(int(r.Index))
+		if total <= 0 {
 			return true
 		}
+		if total == last {
+			continue
+		}
+		last = total
 		for _, k := range f.keys {
-			if spec.Bucket(k, e.TotalBuckets) == b.id {
+			if spec.Bucket(k, total) == b.id {
 				return true
 			}
 		}

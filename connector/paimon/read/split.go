@@ -18,6 +18,7 @@ import (
 // scan is one planned scan of a state. After planning it is immutable.
 type scan struct {
 	st      *State
+	live    *liveFiles
 	req     connector.ScanRequest
 	rules   *merge.Rules
 	filter  *connector.Predicate // nil with NoPruning
@@ -35,7 +36,7 @@ type scan struct {
 // loadSchemas reads the schemas of all files and works out how their columns
 // become the table's, so that what cannot be read is refused before a row is
 // returned.
-func (sc *scan) loadSchemas(ctx context.Context, buckets []*bucket) error {
+func (sc *scan) loadSchemas(ctx context.Context) error {
 	sc.schemas = map[int64]*catalog.Schema{}
 	sc.layouts = map[layoutKey]*layout{}
 	sc.mergeCols = append([]int(nil), sc.req.Columns...)
@@ -53,24 +54,23 @@ func (sc *scan) loadSchemas(ctx context.Context, buckets []*bucket) error {
 	for _, c := range sc.rules.Extras() {
 		position(c)
 	}
-	for _, b := range buckets {
-		for _, e := range b.files {
-			id := e.File.SchemaID
-			if sc.schemas[id] != nil {
-				continue
-			}
-			s, err := sc.st.src.Schema(ctx, id)
+	for _, r := range sc.live.files {
+		x := sc.live.sets[r.Set]
+		id := x.Shapes()[x.Shape(int(r.Index))].SchemaID
+		if sc.schemas[id] != nil {
+			continue
+		}
+		s, err := sc.st.src.Schema(ctx, id)
+		if err != nil {
+			return err
+		}
+		sc.schemas[id] = s
+		for _, merge := range []bool{false, true} {
+			l, err := sc.newLayout(s, merge)
 			if err != nil {
 				return err
 			}
-			sc.schemas[id] = s
-			for _, merge := range []bool{false, true} {
-				l, err := sc.newLayout(s, merge)
-				if err != nil {
-					return err
-				}
-				sc.layouts[layoutKey{id, merge}] = l
-			}
+			sc.layouts[layoutKey{id, merge}] = l
 		}
 	}
 	return nil

@@ -228,6 +228,23 @@ func DecodeRow(r BinaryRow, types []catalog.Type, dst []*vector.Vec) error {
 	return nil
 }
 
+// DecodeField appends field c of a row of n fields, which is of type t, to dst.
+func (r BinaryRow) DecodeField(n, c int, t catalog.Type, dst *vector.Vec) error {
+	if len(r) < 4 || r.Arity() != n || c >= n {
+		return errs.Corruptf("decode a row: it has %d fields, not %d", r.Arity(), n)
+	}
+	row := r[4:]
+	h := headerBytes(n)
+	if len(row) < h+8*n {
+		return errs.Corruptf("decode a row: %d bytes are too few for %d fields", len(row), n)
+	}
+	if bit := c + 8; row[bit>>3]&(1<<(bit&7)) != 0 {
+		dst.AppendNull()
+		return nil
+	}
+	return decodeValue(row, h+8*c, t, dst)
+}
+
 // Decode returns the row's fields as one-row vectors.
 func (r BinaryRow) Decode(types []catalog.Type) ([]*vector.Vec, error) {
 	dst := make([]*vector.Vec, len(types))

@@ -97,6 +97,22 @@ func FuzzManifest(f *testing.F) {
 		if _, err := json.Marshal(v); err != nil {
 			t.Error(err)
 		}
+		x, err := spec.ReadEntries(b, 1)
+		if err != nil {
+			return
+		}
+		i := 0
+		if err := spec.ReadManifest(b, func(e *spec.ManifestEntry) error {
+			var got spec.ManifestEntry
+			x.Entry(i, &got)
+			if got.ID() != e.ID() || got.File.RowCount != e.File.RowCount || got.File.MaxSequence != e.File.MaxSequence {
+				t.Errorf("entry %d comes back as %+v", i, got)
+			}
+			i++
+			return nil
+		}); err != nil || i != x.Len() {
+			t.Error(i, err)
+		}
 	})
 }
 
