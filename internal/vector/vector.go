@@ -277,8 +277,10 @@ func (v *Vec) Bytes(i int) []byte {
 // String returns a copy of the bytes of row i of a Str vector.
 func (v *Vec) String(i int) string { return string(v.Bytes(i)) }
 
-func (v *Vec) viewBytes(i int) []byte {
-	w := &v.Views[i]
+func (v *Vec) viewBytes(i int) []byte { return v.bytesOf(&v.Views[i]) }
+
+// bytesOf returns what a view into v's buffers refers to.
+func (v *Vec) bytesOf(w *View) []byte {
 	n := w.Len()
 	if n <= 12 {
 		return w[4 : 4+n : 4+n]
@@ -462,20 +464,6 @@ func (v *Vec) AppendFrom(src *Vec, i int) {
 			v.Child[c].AppendFrom(src.Child[c], i)
 		}
 		v.CloseStruct()
-	}
-}
-
-// AppendRows adds the rows of src at the positions sel, or all rows when sel is
-// nil.
-func (v *Vec) AppendRows(src *Vec, sel []uint16) {
-	if sel == nil {
-		for i := range src.Len {
-			v.AppendFrom(src, i)
-		}
-		return
-	}
-	for _, i := range sel {
-		v.AppendFrom(src, int(i))
 	}
 }
 

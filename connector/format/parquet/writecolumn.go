@@ -58,6 +58,7 @@ type leafScratch struct {
 	fixed []parquet.FixedLenByteArray
 	buf   []byte
 	def   []int16
+	sel   []uint16
 }
 
 // buildSchema makes the columns and the file's schema.
@@ -314,16 +315,17 @@ func (l *writeLeaf) writeFlat(v *vector.Vec) error {
 		}
 		return l.flush(v, def, nil)
 	}
-	l.vals.Reset()
+	l.scratch.sel = l.scratch.sel[:0]
 	for i := range def {
-		if v.IsNull(i) {
-			def[i] = 0
-			continue
+		def[i] = 0
+		if !v.IsNull(i) {
+			def[i] = 1
+			l.scratch.sel = append(l.scratch.sel, uint16(i))
 		}
-		def[i] = 1
-		l.vals.AppendFrom(v, i)
 	}
-	return l.flush(l.vals, def, nil)
+	w := v.Gather(l.scratch.sel)
+	w.Valid = nil
+	return l.flush(w, def, nil)
 }
 
 // flush gives levels and values, a Flat vector without NULLs, to the library.

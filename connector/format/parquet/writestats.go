@@ -2,6 +2,7 @@ package parquet
 
 import (
 	"bytes"
+	"encoding/binary"
 	"math"
 
 	"github.com/thermocline/thermocline/catalog"
@@ -39,24 +40,7 @@ func (s *columnStats) add(v *vector.Vec) {
 	if s.kind == vector.Invalid {
 		return
 	}
-	lo, hi := -1, -1
-	less := lessFunc(v)
-	for i := range v.Len {
-		if v.IsNull(i) {
-			continue
-		}
-		if s.isNaN(v, i) {
-			s.nan = true
-			continue
-		}
-		if lo < 0 {
-			lo, hi = i, i
-		} else if less(i, lo) {
-			lo = i
-		} else if less(hi, i) {
-			hi = i
-		}
-	}
+	lo, hi := s.extremes(v)
 	if lo < 0 {
 		return
 	}
@@ -68,6 +52,92 @@ func (s *columnStats) add(v *vector.Vec) {
 	}
 }
 
+// extremes returns the rows with the smallest and the largest value, -1 when there
+// is none.
+func (s *columnStats) extremes(v *vector.Vec) (lo, hi int) {
+	if v.Form == vector.Flat {
+		switch v.Kind {
+		case vector.I8:
+			return extremesOf(v.I8s[:v.Len], v)
+		case vector.I32:
+			return extremesOf(v.I32s[:v.Len], v)
+		case vector.I64:
+			return extremesOf(v.I64s[:v.Len], v)
+		case vector.Str:
+			return extremesOfText(v)
+		}
+	}
+	lo, hi = -1, -1
+	for i := range v.Len {
+		switch {
+		case v.IsNull(i):
+		case s.isNaN(v, i):
+			s.nan = true
+		case lo < 0:
+			lo, hi = i, i
+		case vector.Compare(v, i, v, lo) < 0:
+			lo = i
+		case vector.Compare(v, hi, v, i) < 0:
+			hi = i
+		}
+	}
+	return lo, hi
+}
+
+func extremesOf[T int8 | int32 | int64](x []T, v *vector.Vec) (lo, hi int) {
+	if v.HasNulls() {
+		lo, hi = -1, -1
+		for i := range x {
+			switch {
+			case v.IsNull(i):
+			case lo < 0:
+				lo, hi = i, i
+			case x[i] < x[lo]:
+				lo = i
+			case x[i] > x[hi]:
+				hi = i
+			}
+		}
+		return lo, hi
+	}
+	if len(x) == 0 {
+		return -1, -1
+	}
+	small, large := x[0], x[0]
+	for i, y := range x {
+		if y < small {
+			small, lo = y, i
+		}
+		if y > large {
+			large, hi = y, i
+		}
+	}
+	return lo, hi
+}
+
+// extremesOfText compares the first four bytes, which views hold, before all.
+func extremesOfText(v *vector.Vec) (lo, hi int) {
+	lo, hi = -1, -1
+	var small, large uint32
+	for i := range v.Len {
+		if v.IsNull(i) {
+			continue
+		}
+		p := binary.BigEndian.Uint32(v.Views[i][4:8])
+		if lo < 0 {
+			lo, hi, small, large = i, i, p, p
+			continue
+		}
+		if p < small || p == small && bytes.Compare(v.Bytes(i), v.Bytes(lo)) < 0 {
+			lo, small = i, p
+		}
+		if p > large || p == large && bytes.Compare(v.Bytes(i), v.Bytes(hi)) > 0 {
+			hi, large = i, p
+		}
+	}
+	return lo, hi
+}
+
 func (s *columnStats) isNaN(v *vector.Vec, i int) bool {
 	switch v.Kind {
 	case vector.F32:
@@ -76,21 +146,6 @@ func (s *columnStats) isNaN(v *vector.Vec, i int) bool {
 		return math.IsNaN(v.Values().F64s[v.At(i)])
 	}
 	return false
-}
-
-// lessFunc compares rows of v, with the common kinds unrolled.
-func lessFunc(v *vector.Vec) func(i, j int) bool {
-	if v.Form == vector.Flat {
-		switch v.Kind {
-		case vector.I32:
-			return func(i, j int) bool { return v.I32s[i] < v.I32s[j] }
-		case vector.I64:
-			return func(i, j int) bool { return v.I64s[i] < v.I64s[j] }
-		case vector.Str:
-			return func(i, j int) bool { return bytes.Compare(v.Bytes(i), v.Bytes(j)) < 0 }
-		}
-	}
-	return func(i, j int) bool { return vector.Compare(v, i, v, j) < 0 }
 }
 
 // one copies row i of v.
