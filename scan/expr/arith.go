@@ -256,6 +256,9 @@ func wholeWords(d dec) int {
 	return (n + 8) / 9
 }
 
+// mostWords is how many words of nine digits a value of the decimal type may take.
+func mostWords(t Type) int { return (t.Precision-t.Scale+8)/9 + (t.Scale+8)/9 }
+
 func tooWide() error { return errs.Unsupportedf(-1, "decimals of more than 76 digits") }
 
 // decAddSub adds decimals of the result's kind and scale.
@@ -339,6 +342,11 @@ func decMultiply(ev *evaluation) (*vector.Vec, error) {
 			}
 			ev.rows(func(i int) { out.I128s[i] = mul128(wideAt(a, i), wideAt(b, i)) })
 			return out, nil
+		case vector.I256:
+			if a.Kind != vector.I256 && b.Kind != vector.I256 && mostWords(ta)+mostWords(tb) <= 9 {
+				ev.rows(func(i int) { out.I256s[i] = mulWide(wideAt(a, i), wideAt(b, i)) })
+				return out, nil
+			}
 		}
 	}
 	return out, ev.each(func(i int) error {

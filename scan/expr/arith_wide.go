@@ -25,3 +25,31 @@ func mul128(x, y vector.Int128) vector.Int128 {
 	hi += x.Lo*uint64(y.Hi) + uint64(x.Hi)*y.Lo
 	return vector.Int128{Lo: lo, Hi: int64(hi)}
 }
+
+// mulWide is x * y: two factors of 128 bits have room in 256.
+func mulWide(x, y vector.Int128) (z vector.Int256) {
+	xl, yl := x.Lo, y.Lo
+	xh, yh := uint64(x.Hi), uint64(y.Hi)
+	var c uint64
+	z[1], z[0] = bits.Mul64(xl, yl)
+	h1, l1 := bits.Mul64(xl, yh)
+	h2, l2 := bits.Mul64(xh, yl)
+	z[3], z[2] = bits.Mul64(xh, yh)
+	z[1], c = bits.Add64(z[1], l1, 0)
+	z[2], c = bits.Add64(z[2], h1, c)
+	z[3] += c
+	z[1], c = bits.Add64(z[1], l2, 0)
+	z[2], c = bits.Add64(z[2], h2, c)
+	z[3] += c
+	// That was the product of the bit patterns; a negative factor's is 2^128 too
+	// great.
+	if x.Hi < 0 {
+		z[2], c = bits.Sub64(z[2], yl, 0)
+		z[3], _ = bits.Sub64(z[3], yh, c)
+	}
+	if y.Hi < 0 {
+		z[2], c = bits.Sub64(z[2], xl, 0)
+		z[3], _ = bits.Sub64(z[3], xh, c)
+	}
+	return z
+}
