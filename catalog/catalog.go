@@ -11,7 +11,10 @@ package catalog
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -67,14 +70,23 @@ const (
 	ByTag               // Name
 	ByTimestamp         // Time: the newest snapshot at or before it
 	ByVersion           // Name: a tag of that name, else a snapshot id (FOR VERSION AS OF)
+	ByOptions           // Options: a version, or the changes between two
 )
 
-// Ref names a version of a table. The zero Ref is the newest.
+// Ref names what is read of a table: a version, or changes. The zero Ref is the
+// newest version, or what the table's own options say. A Ref is not changed
+// after it was made.
 type Ref struct {
 	Kind RefKind
 	ID   int64
 	Name string
 	Time time.Time
+	// Options are put over the table's own, as in Flink's table hint. Keys and
+	// values are the table format's.
+	Options map[string]string
+	// Zone is where texts of times are read, and where times that are instants
+	// are shown in columns without zone. nil is the connector's choice.
+	Zone *time.Location
 }
 
 // String returns the reference as messages show it.
@@ -88,6 +100,16 @@ func (r Ref) String() string {
 		return "timestamp " + r.Time.UTC().Format("2006-01-02 15:04:05.000 UTC")
 	case ByVersion:
 		return "version " + r.Name
+	case ByOptions:
+		var b strings.Builder
+		b.WriteString("options")
+		for i, k := range slices.Sorted(maps.Keys(r.Options)) {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			b.WriteString(" " + strconv.Quote(k) + "=" + strconv.Quote(r.Options[k]))
+		}
+		return b.String()
 	}
 	return "the newest snapshot"
 }

@@ -2,6 +2,8 @@ package memory
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sort"
 	"strconv"
 	"sync"
@@ -131,6 +133,12 @@ func (t *Table) drop() {
 func (t *Table) Snapshot(_ context.Context, ref catalog.Ref) (connector.Snapshot, error) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
+	if ref.Kind == catalog.ByOptions {
+		var err error
+		if ref, err = t.version(ref); err != nil {
+			return nil, err
+		}
+	}
 	switch ref.Kind {
 	case catalog.Latest:
 		return t.versions[len(t.versions)-1], nil
@@ -151,6 +159,44 @@ func (t *Table) Snapshot(_ context.Context, ref catalog.Ref) (connector.Snapshot
 		return nil, errs.Userf(errs.UnknownSnapshot, "read table %s: no snapshot is as old as %s", t.id, ref)
 	}
 	return t.versions[n-1], nil
+}
+
+// version returns the version that options name.
+func (t *Table) version(ref catalog.Ref) (out catalog.Ref, err error) {
+	for _, k := range slices.Sorted(maps.Keys(ref.Options)) {
+		v := ref.Options[k]
+		if out.Kind != catalog.Latest {
+			return out, errs.Userf(errs.WrongArguments, "read table %s: its version is given twice", t.id)
+		}
+		switch k {
+		case "scan.snapshot-id", "scan.timestamp-millis":
+			n, err := strconv.ParseInt(v, 10, 64)
+			if err != nil {
+				return out, errs.Userf(errs.WrongArguments, "read the option '%s': '%s' is no whole number", k, v)
+			}
+			out = catalog.Ref{Kind: catalog.BySnapshot, ID: n}
+			if k == "scan.timestamp-millis" {
+				out = catalog.Ref{Kind: catalog.ByTimestamp, Time: time.UnixMilli(n)}
+			}
+		case "scan.tag-name":
+			out = catalog.Ref{Kind: catalog.ByTag, Name: v}
+		case "scan.version":
+			out = catalog.Ref{Kind: catalog.ByVersion, Name: v}
+		case "scan.timestamp":
+			zone := ref.Zone
+			if zone == nil {
+				zone = time.UTC
+			}
+			at, err := time.ParseInLocation("2006-01-02 15:04:05", v, zone)
+			if err != nil {
+				return out, errs.Userf(errs.WrongArguments, "read the option '%s': '%s' is no date and time", k, v)
+			}
+			out = catalog.Ref{Kind: catalog.ByTimestamp, Time: at}
+		default:
+			return out, errs.Unsupportedf(-1, "the table option '%s'", k)
+		}
+	}
+	return out, nil
 }
 
 func (t *Table) found(v *version, err error) (connector.Snapshot, error) {

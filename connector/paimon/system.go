@@ -151,9 +151,18 @@ func (s *systemTable) Snapshot(ctx context.Context, ref catalog.Ref) (connector.
 	if ref.Kind != catalog.Latest && !s.def.versioned {
 		return nil, errs.Unsupportedf(-1, "time travel on %s: it describes all versions", s.id)
 	}
-	st, err := s.base.State(ctx, ref)
+	var st *read.State
+	var err error
+	if s.def.versioned {
+		st, err = s.base.State(ctx, ref)
+	} else {
+		st, err = s.base.Source().Newest(ctx)
+	}
 	if err != nil {
 		return nil, err
+	}
+	if st.Changes() {
+		return nil, errs.Unsupportedf(-1, "%s of changes: it describes a version", s.id)
 	}
 	return &systemSnapshot{table: s, state: st}, nil
 }

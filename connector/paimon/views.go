@@ -128,7 +128,7 @@ func (s *viewSnapshot) Plan(ctx context.Context, req connector.ScanRequest) (*co
 		return nil, err
 	}
 	for i, sp := range plan.Splits {
-		plan.Splits[i] = &viewSplit{Split: sp, snap: s, columns: req.Columns}
+		plan.Splits[i] = &viewSplit{Split: sp, snap: s, columns: req.Columns, rows: req.BatchRows}
 	}
 	return plan, nil
 }
@@ -149,6 +149,7 @@ type viewSplit struct {
 	connector.Split
 	snap    *viewSnapshot
 	columns []int
+	rows    int // most rows of a batch
 }
 
 // Open implements connector.Split.
@@ -156,6 +157,9 @@ func (s *viewSplit) Open(ctx context.Context) (connector.BatchReader, error) {
 	r, err := s.Split.Open(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if s.snap.def.arrays && s.snap.Log() {
+		return newPackReader(r, s), nil
 	}
 	return &viewReader{BatchReader: r, split: s}, nil
 }

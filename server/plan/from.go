@@ -3,6 +3,7 @@ package plan
 import (
 	"strings"
 
+	"github.com/thermocline/thermocline/catalog"
 	"github.com/thermocline/thermocline/internal/errs"
 	"github.com/thermocline/thermocline/internal/syntax"
 	"github.com/thermocline/thermocline/scan/expr"
@@ -154,7 +155,11 @@ func (bl *block) table(t *syntax.TableName) (Node, relation, error) {
 	if err != nil {
 		return fail(err)
 	}
-	u, err := b.use(n, tab, version, t.Pos())
+	at := t.Pos()
+	if version.Kind == catalog.ByOptions {
+		at = t.HintPos.Pos()
+	}
+	u, err := b.use(n, tab, version, at)
 	if err != nil {
 		return fail(err)
 	}

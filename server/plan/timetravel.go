@@ -11,20 +11,38 @@ import (
 	"github.com/thermocline/thermocline/scan/expr"
 )
 
-// ref returns the version of a table that a statement asks for, in whatever
-// spelling.
-func (b *binder) ref(t *syntax.TableName) (catalog.Ref, error) {
-	ref, err := b.hinted(t)
-	if err != nil {
-		return ref, err
+// ref returns what a statement asks for of a table, in whatever spelling: a
+// version by AS OF, or Flink's /*+ OPTIONS(…) */, which the table's connector
+// understands.
+func (b *binder) ref(t *syntax.TableName) (ref catalog.Ref, err error) {
+	if t.AsOf != nil {
+		if ref, err = b.asOf(t.AsOf); err != nil {
+			return ref, err
+		}
 	}
-	if t.AsOf == nil {
+	ref.Zone = b.env.Expr.Zone
+	options := map[string]string{}
+	for _, o := range t.Options {
+		if _, twice := options[o.Key]; twice {
+			return ref, errs.UserAt(o.Pos(), errs.WrongArguments, "the option '%s' is given twice", o.Key)
+		}
+		options[o.Key] = o.Value
+	}
+	if len(options) == 0 {
 		return ref, nil
 	}
-	if ref.Kind != catalog.Latest {
+	// A version that is given in both ways contradicts itself there.
+	as := map[catalog.RefKind]string{catalog.ByVersion: "scan.version", catalog.ByTimestamp: "scan.timestamp-millis"}[ref.Kind]
+	if _, twice := options[as]; twice {
 		return ref, errs.UserAt(t.AsOf.Pos(), errs.WrongArguments, "a table's version is given twice, by OPTIONS and by AS OF")
 	}
-	return b.asOf(t.AsOf)
+	switch ref.Kind {
+	case catalog.ByVersion:
+		options[as] = ref.Name
+	case catalog.ByTimestamp:
+		options[as] = strconv.FormatInt(ref.Time.UnixMilli(), 10)
+	}
+	return catalog.Ref{Kind: catalog.ByOptions, Options: options, Zone: ref.Zone}, nil
 }
 
 // constant evaluates an expression that reads nothing.
@@ -115,51 +133,4 @@ func (b *binder) instant(v expr.Value, pos int) (time.Time, error) {
 	}
 	wall := time.UnixMicro(w.I64s[w.At(0)]).UTC()
 	return time.Date(wall.Year(), wall.Month(), wall.Day(), wall.Hour(), wall.Minute(), wall.Second(), wall.Nanosecond(), zone), nil
-}
-
-// hinted reads Flink's /*+ OPTIONS(…) */. Options that change nothing in the
-// rows read are accepted; all others are refused by name.
-func (b *binder) hinted(t *syntax.TableName) (ref catalog.Ref, err error) {
-	for _, o := range t.Options {
-		var r catalog.Ref
-		switch o.Key {
-		case "scan.snapshot-id":
-			id, err := strconv.ParseInt(o.Value, 10, 64)
-			if err != nil {
-				return ref, errs.UserAt(o.Pos(), errs.WrongArguments, "'scan.snapshot-id' is '%s', which is no snapshot id", o.Value)
-			}
-			r = catalog.Ref{Kind: catalog.BySnapshot, ID: id}
-		case "scan.tag-name":
-			r = catalog.Ref{Kind: catalog.ByTag, Name: o.Value}
-		case "scan.version":
-			r = catalog.Ref{Kind: catalog.ByVersion, Name: o.Value}
-		case "scan.timestamp-millis":
-			ms, err := strconv.ParseInt(o.Value, 10, 64)
-			if err != nil {
-				return ref, errs.UserAt(o.Pos(), errs.WrongArguments, "'scan.timestamp-millis' is '%s', which is no number of milliseconds", o.Value)
-			}
-			r = catalog.Ref{Kind: catalog.ByTimestamp, Time: time.UnixMilli(ms)}
-		case "scan.timestamp":
-			at, err := b.instant(expr.StringValue(o.Value, ""), o.Pos())
-			if err != nil {
-				return ref, err
-			}
-			r = catalog.Ref{Kind: catalog.ByTimestamp, Time: at}
-		case "scan.mode":
-			switch o.Value {
-			case "default", "latest-full", "latest", "from-snapshot", "from-snapshot-full", "from-timestamp":
-				continue // in a batch read the option beside it decides
-			}
-			return ref, errs.Unsupportedf(o.Pos(), "the table option 'scan.mode' = '%s'", o.Value)
-		case "scan.parallelism", "scan.infer-parallelism", "scan.split-enumerator.batch-size", "source.split.target-size", "source.split.open-file-cost":
-			continue
-		default:
-			return ref, errs.Unsupportedf(o.Pos(), "the table option '%s'", o.Key)
-		}
-		if ref.Kind != catalog.Latest {
-			return ref, errs.UserAt(o.Pos(), errs.WrongArguments, "a table's version is given twice in OPTIONS")
-		}
-		ref = r
-	}
-	return ref, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -239,8 +240,18 @@ func (st *State) buckets(ctx context.Context, part *partitionFilter, g *merge.Ru
 	if err != nil {
 		return nil, nil, err
 	}
+	if st.createdFrom != nil {
+		l.files = slices.DeleteFunc(l.files, func(r spec.Ref) bool { return !madeFrom(l.entry(r), *st.createdFrom, st.src.Zone) })
+	}
+	out, err := st.byBucket(ctx, l)
+	return l, out, err
+}
+
+// byBucket groups files by partition and bucket, in the order of their first
+// file, after checking that all of them can be read.
+func (st *State) byBucket(ctx context.Context, l *liveFiles) ([]*bucket, error) {
 	if err := st.refuseFiles(ctx, l); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	partitions := map[string]uint64{}
 	numbers := make([][]uint64, len(l.sets))
@@ -272,7 +283,7 @@ func (st *State) buckets(ctx context.Context, part *partitionFilter, g *merge.Ru
 		}
 		last.refs = append(last.refs, r)
 	}
-	return l, out, nil
+	return out, nil
 }
 
 // refuseFiles refuses files that cannot be read, each kind of them looked at

@@ -25,6 +25,9 @@ type State struct {
 	tracking bool                              // batches have two more columns: row ids and sequence numbers
 	address  func(e *spec.ManifestEntry) int64 // batches have one more column: see Addressed; nil: not
 
+	createdFrom *int64   // only files made from then on, in milliseconds; nil: all
+	changes     *changes // not a version but changes, up to snap; nil: the version
+
 	fallback    *State // where partitions that are not here are read, nil: nowhere
 	fallbackErr error
 }
@@ -34,54 +37,6 @@ var _ connector.Snapshot = (*State)(nil)
 // NewState makes the state of a snapshot (nil: empty) as it reads under schema.
 func NewState(src *Source, snap *spec.Snapshot, schema *catalog.Schema) *State {
 	return &State{src: src, snap: snap, schema: schema}
-}
-
-// Resolve returns the version that ref names. The newest is read under the
-// table's newest schema, any other under the columns of its snapshot's schema
-// and the newest options, as Java does.
-func (s *Source) Resolve(ctx context.Context, ref catalog.Ref) (*State, error) {
-	var snap *spec.Snapshot
-	var err error
-	switch ref.Kind {
-	case catalog.Latest:
-		if snap, err = s.Latest(ctx); err != nil {
-			return nil, err
-		}
-		schema, err := s.NewestSchema(ctx)
-		if err != nil {
-			return nil, err
-		}
-		st := NewState(s, snap, schema)
-		st.fallback, st.fallbackErr = s.fallback(ctx, schema)
-		return st, nil
-	case catalog.BySnapshot:
-		snap, err = s.ByID(ctx, ref.ID)
-	case catalog.ByTag:
-		snap, err = s.Tag(ctx, ref.Name)
-	case catalog.ByTimestamp:
-		snap, err = s.AtTime(ctx, ref.Time)
-	case catalog.ByVersion:
-		snap, err = s.Version(ctx, ref.Name)
-	default:
-		err = errs.Internalf("a table reference of kind %d", ref.Kind)
-	}
-	if err != nil {
-		return nil, err
-	}
-	schema, err := s.Schema(ctx, snap.SchemaID)
-	if err != nil {
-		return nil, err
-	}
-	newest, err := s.NewestSchema(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if newest.ID != schema.ID {
-		c := *schema
-		c.Options = newest.Options
-		schema = &c
-	}
-	return NewState(s, snap, schema), nil
 }
 
 // Version implements connector.Snapshot.
@@ -143,6 +98,9 @@ func (st *State) RowCount(ctx context.Context) (int64, bool, error) {
 	}
 	if st.snap == nil {
 		return 0, true, nil
+	}
+	if st.changes != nil {
+		return -1, false, nil
 	}
 	if st.src.refuseTable(st.schema) != nil {
 		if st.snap.TotalRecordCount != nil {
@@ -248,6 +206,9 @@ func (st *State) Indexes(ctx context.Context) ([]spec.IndexEntry, error) {
 
 // Plan implements connector.Snapshot.
 func (st *State) Plan(ctx context.Context, req connector.ScanRequest) (*connector.Plan, error) {
+	if st.changes != nil && st.snap != nil {
+		return st.planChanges(ctx, req)
+	}
 	plan, err := st.plan(ctx, req, nil)
 	if err != nil || st.schema.Options[fallbackOption] == "" {
 		return plan, err

@@ -32,14 +32,8 @@ func (s *Source) refuseTable(schema *catalog.Schema) error {
 			return no("reading tables with '%s' = 'true'", k)
 		}
 	}
-	for k := range schema.Options {
-		if k == fallbackOption && s.Branch != "" || k == "scan.snapshot-id" || k == "scan.tag-name" || k == "scan.version" || k == "scan.watermark" ||
-			strings.HasPrefix(k, "scan.timestamp") || strings.HasPrefix(k, "incremental-") || strings.HasSuffix(k, "creation-time-millis") && strings.HasPrefix(k, "scan.") {
-			return no("reading tables with '%s'", k)
-		}
-	}
-	if m := strings.ToLower(o.String("scan.mode", "default")); m != "default" && m != "latest-full" && m != "full" && m != "latest" {
-		return no("reading tables with 'scan.mode' = '%s'", m)
+	if s.Branch != "" && o.Has(fallbackOption) {
+		return no("reading tables with '%s'", fallbackOption)
 	}
 	if t := strings.ToLower(o.String("type", "table")); t != "table" && t != "materialized-table" {
 		return no("reading tables with 'type' = '%s'", t)

@@ -38,6 +38,9 @@ type Source struct {
 	Cache   *Cache
 	Dir     string // the table's directory
 	Branch  string // "" is main
+	// Zone is where the wall clocks in files were read, such as the time when a
+	// data file was made; nil is UTC.
+	Zone *time.Location
 }
 
 // paths places the files under a schema. The zero schema is enough for
@@ -237,34 +240,13 @@ func (s *Source) Tags(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// AtTime returns the newest snapshot whose commit time is not after t. Commit
-// times do not decrease (DESIGN D20), so that a binary search finds it.
+// AtTime returns the newest snapshot whose commit time is not after t.
 func (s *Source) AtTime(ctx context.Context, t time.Time) (*spec.Snapshot, error) {
-	ids, err := s.IDs(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var found, first *spec.Snapshot
-	for lo, hi := 0, len(ids); lo < hi; {
-		mid := (lo + hi) / 2
-		snap, err := s.read(ctx, ids[mid])
-		if errs.Is(err, errs.FileNotFound) { // expired meanwhile: so are all before
-			lo = mid + 1
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		if snap.TimeMillis <= t.UnixMilli() {
-			found, lo = snap, mid+1
-		} else {
-			first, hi = snap, mid
-		}
-	}
-	if found != nil {
-		return found, nil
-	}
-	if first == nil {
+	found, first, err := s.before(ctx, t.UnixMilli(), true)
+	switch {
+	case err != nil || found != nil:
+		return found, err
+	case first == nil:
 		return nil, errs.Userf(errs.UnknownSnapshot, "table %s has no snapshot at %s: it has no snapshots", s.Name, stamp(t))
 	}
 	return nil, errs.Userf(errs.UnknownSnapshot, "table %s has no snapshot at %s: its earliest, %d, is of %s",
