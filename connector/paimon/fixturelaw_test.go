@@ -13,8 +13,8 @@ import (
 	"github.com/thermocline/thermocline/internal/vector"
 )
 
-// TestFixtureLaws reads the newest state of every fixture, and of its views, of
-// every merge engine and format, with random filters and columns: pruning loses
+// TestFixtureLaws reads the newest state of every fixture, of its views, and
+// changes in it, of every merge engine and format, with random filters and columns: pruning loses
 // no row that satisfies the filter, and columns have the values that they have
 // among all others.
 func TestFixtureLaws(t *testing.T) {
@@ -25,16 +25,28 @@ func TestFixtureLaws(t *testing.T) {
 		t.Fatal(err)
 	}
 	filters, pruned := 0, 0
+	changes := func(mode string) catalog.Ref {
+		return catalog.Ref{Kind: catalog.ByOptions, Options: map[string]string{"incremental-between": "1,3", "incremental-between-scan-mode": mode}}
+	}
+	type read struct {
+		sys string
+		ref catalog.Ref
+	}
+	reads := []read{{"", catalog.Ref{}}, {"audit_log", catalog.Ref{}}, {"ro", catalog.Ref{}}, {"row_tracking", catalog.Ref{}}}
+	for _, mode := range []string{"delta", "changelog", "diff"} {
+		reads = append(reads, read{"", changes(mode)}, read{"audit_log", changes(mode)}, read{"binlog", changes(mode)})
+	}
 	for _, dir := range dirs {
-		for _, sys := range []string{"", "audit_log", "ro", "row_tracking"} {
+		for _, x := range reads {
+			sys, ref := x.sys, x.ref
 			tb, err := d.Open(ctx, dir, catalog.Identifier{Database: "default", Table: "t", System: sys})
 			if err != nil {
 				continue
 			}
-			if _, _, err := rows(tb, catalog.Ref{}, scanOptions{}); err != nil {
+			if _, _, err := rows(tb, ref, scanOptions{}); err != nil {
 				continue
 			}
-			w := whole(t, tb, catalog.Ref{})
+			w := whole(t, tb, ref)
 			if w.batch.Len == 0 {
 				continue
 			}
@@ -56,7 +68,7 @@ func TestFixtureLaws(t *testing.T) {
 				slices.Sort(got)
 				slices.Sort(want)
 				if !slices.Equal(got, want) {
-					t.Errorf("%s$%s: filter %s: %d rows, want %d", dir, sys, show(p, w), len(got), len(want))
+					t.Errorf("%s$%s, %s: filter %s: %d rows, want %d", dir, sys, ref, show(p, w), len(got), len(want))
 				}
 				cols := w.all()
 				r.Shuffle(len(cols), func(i, j int) { cols[i], cols[j] = cols[j], cols[i] })
@@ -77,7 +89,7 @@ func TestFixtureLaws(t *testing.T) {
 				slices.Sort(got)
 				slices.Sort(want)
 				if !slices.Equal(got, want) {
-					t.Errorf("%s$%s: projection %v differs", dir, sys, cols)
+					t.Errorf("%s$%s, %s: projection %v differs", dir, sys, ref, cols)
 				}
 			}
 		}

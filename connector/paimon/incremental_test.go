@@ -49,7 +49,7 @@ func travelReads(t *testing.T, r *rand.Rand, dir string) (out []travelRead) {
 	}
 	first, last := ids[0], ids[len(ids)-1]
 	schema, err := src.NewestSchema(ctx)
-	if _, refused := refusal(err); refused {
+	if _, refused := testkit.Refusal(err); refused {
 		return nil
 	}
 	if err != nil {
@@ -173,7 +173,7 @@ func TestTravelAgainstJava(t *testing.T) {
 			}
 			continue
 		}
-		if text, ok := refusal(ourErr); ok {
+		if text, ok := testkit.Refusal(ourErr); ok {
 			t.Logf("%s: %s", x, text)
 			refused++
 			continue

@@ -234,3 +234,132 @@ func TestZone(t *testing.T) {
 		t.Error(got, err)
 	}
 }
+
+// TestTravelOptions reads with options, of the statement and of the table, that
+// agree and that do not.
+func TestTravelOptions(t *testing.T) {
+	files, d, tb := history(t)
+	snap, err := files.ReadFile(ctx, "/t/snapshot/snapshot-2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := files.WriteFile(ctx, "/t/tag/tag-2023-11-14", snap); err != nil {
+		t.Fatal(err)
+	}
+	if snap, err = files.ReadFile(ctx, "/t/snapshot/snapshot-1"); err == nil {
+		err = files.WriteFile(ctx, "/t/tag/tag-2023-11-13", snap)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(tb connector.Readable, options, want string, kind errs.Kind) {
+		t.Helper()
+		ref := catalog.Ref{Kind: catalog.ByOptions, Options: map[string]string{}, Zone: time.FixedZone("east", 3600)}
+		for _, o := range strings.Fields(options) {
+			k, v, _ := strings.Cut(o, "=")
+			ref.Options[k] = strings.ReplaceAll(v, "_", " ")
+		}
+		got, _, err := rows(tb, ref, scanOptions{})
+		if kind != "" {
+			if !errs.Is(err, kind) || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v, want %s", options, err, want)
+			}
+			return
+		}
+		if err != nil || strings.Join(got, " ") != want {
+			t.Errorf("%s: %v, %v, want %s", options, got, err, want)
+		}
+	}
+	for _, c := range []struct {
+		options, want string
+		kind          errs.Kind
+	}{
+		{"", "[1] [2] [3]", ""},
+		{"scan.mode=latest", "[1] [2] [3]", ""},
+		{"scan.mode=FULL scan.parallelism=4", "[1] [2] [3]", ""},
+		{"scan.snapshot-id=1", "[1]", ""},
+		{"scan.mode=from-snapshot scan.snapshot-id=1", "[1]", ""},
+		{"scan.mode=from-snapshot-full scan.snapshot-id=2", "[1] [2]", ""},
+		{"scan.tag-name=2023-11-14", "[1] [2]", ""},
+		{"scan.version=2023-11-14", "[1] [2]", ""},
+		{"scan.version=3", "[1] [2] [3]", ""},
+		{"scan.timestamp=2023-11-14_23:13:21", "[1] [2]", ""}, // 22:13:21 in UTC
+		{"scan.timestamp=2023-11-14_23:13:20.999", "[1]", ""},
+		{"scan.mode=compacted-full", "[1] [2] [3]", ""}, // none was: the newest
+		{"scan.mode=latest-delta", "[3]", ""},
+		{"scan.creation-time-millis=1700000001000", "[1] [2]", ""},
+		{"scan.creation-time-millis=1700000000001", "[1] [2]", ""},
+		{"incremental-between=1,3", "[2] [3]", ""},
+		{"incremental-between=0,2", "[1] [2]", ""},
+		{"incremental-between=2,2", "", ""},
+		{"scan.mode=incremental incremental-between=0,1", "[1]", ""},
+		{"incremental-between=1,3 incremental-between-scan-mode=diff", "[2] [3]", ""},
+		{"incremental-between=2023-11-13,2023-11-14", "[2]", ""},
+		{"incremental-to-auto-tag=2023-11-14", "[2]", ""},
+		{"incremental-to-auto-tag=2023-11-13", "", ""},
+		{"incremental-to-auto-tag=2023-11-12", "", ""},
+		{"incremental-between-timestamp=1700000000000,1700000001000", "[2]", ""},
+		{"incremental-between-timestamp=1600000000000,1700000001000", "[1] [2]", ""},
+		{"incremental-between-timestamp=1600000000000,1700000001000 incremental-between-scan-mode=diff", "[1] [2]", ""},
+		{"incremental-between-timestamp=2023-11-14_23:13:20,2023-11-14_23:13:22", "[2] [3]", ""},
+		{"incremental-between-timestamp=1800000000000,1900000000000", "", ""},
+
+		{"no-such=1", "there is no option 'no-such' for reading", errs.WrongArguments},
+		{"bucket=4", "'bucket' cannot be given with a statement", errs.WrongArguments},
+		{"branch=b", "t$branch_b", errs.WrongArguments},
+		{"merge-engine=first-row", "'merge-engine' cannot be given", errs.WrongArguments},
+		{"scan.bucket=0", "'scan.bucket'", errs.NotSupported},
+		{"scan.mode=sideways", "the modes are default, compacted-full,", errs.WrongArguments},
+		{"scan.mode=latest scan.snapshot-id=1", "'scan.snapshot-id' contradicts 'scan.mode' = 'latest'", errs.WrongArguments},
+		{"scan.mode=from-snapshot", "takes exactly one of 'scan.snapshot-id', 'scan.tag-name'", errs.WrongArguments},
+		{"scan.mode=from-timestamp scan.snapshot-id=1", "contradicts", errs.WrongArguments},
+		{"scan.snapshot-id=1 scan.tag-name=2023-11-14", "takes exactly one of", errs.WrongArguments},
+		{"scan.snapshot-id=1 incremental-between=1,2", "'incremental-between' contradicts 'scan.snapshot-id'", errs.WrongArguments},
+		{"scan.timestamp=2023 scan.mode=from-timestamp", "no date and time", errs.WrongArguments},
+		{"scan.snapshot-id=x", "no whole number", errs.WrongArguments},
+		{"scan.snapshot-id=9", "has no snapshot 9", errs.UnknownSnapshot},
+		{"scan.tag-name=no", `has no tag "no"`, errs.UnknownSnapshot},
+		{"scan.watermark=5", "watermark", errs.UnknownSnapshot},
+		{"incremental-between=1", "not two values", errs.WrongArguments},
+		{"incremental-between=3,1", "the second snapshot is before the first", errs.WrongArguments},
+		{"incremental-between=0,9", "its snapshots are 1 to 3", errs.UnknownSnapshot},
+		{"incremental-between=a,b", "neither two tags nor two snapshot ids", errs.UnknownSnapshot},
+		{"incremental-between=2023-11-14,2023-11-13", "the second the older one", errs.WrongArguments},
+		{"incremental-between=1,2 incremental-between-scan-mode=x", "none of auto, delta, changelog and diff", errs.WrongArguments},
+		{"incremental-between-timestamp=2,1", "before the first", errs.WrongArguments},
+		{"incremental-to-auto-tag=release", "no name of a tag made by period", errs.WrongArguments},
+	} {
+		check(tb, c.options, c.want, c.kind)
+	}
+	// Options of the table itself.
+	alter := func(options string) connector.Readable {
+		t.Helper()
+		data, err := files.ReadFile(ctx, "/t/schema/schema-0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := strings.Replace(strings.Replace(string(data), `"id" : 0`, `"id" : 1`, 1), `"options" : {`, `"options" : {`+options+`,`, 1)
+		if err := files.WriteFile(ctx, "/t/schema/schema-1", []byte(s)); err != nil {
+			t.Fatal(err)
+		}
+		tb, err := d.Open(ctx, "/t", catalog.Identifier{Database: "d", Table: "t"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return tb
+	}
+	tb = alter(`"scan.snapshot-id" : "2"`)
+	if got, _, err := rows(tb, catalog.Ref{}, scanOptions{}); err != nil || strings.Join(got, " ") != "[1] [2]" {
+		t.Errorf("a table with 'scan.snapshot-id': %v %v", got, err)
+	}
+	check(tb, "scan.snapshot-id=1", "[1]", "")
+	check(tb, "scan.parallelism=1", "[1] [2]", "")
+	check(tb, "scan.tag-name=2023-11-14", "takes exactly one of", errs.WrongArguments)
+	if got, _, err := rows(tb, catalog.Ref{Kind: catalog.ByVersion, Name: "3"}, scanOptions{}); err != nil || len(got) != 3 {
+		t.Errorf("AS OF over it: %v %v", got, err)
+	}
+	tb = alter(`"incremental-between" : "1,2"`)
+	if got, _, err := rows(tb, catalog.Ref{}, scanOptions{}); err != nil || strings.Join(got, " ") != "[2]" {
+		t.Errorf("a table with 'incremental-between': %v %v", got, err)
+	}
+}

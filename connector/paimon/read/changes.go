@@ -10,6 +10,7 @@ import (
 
 	"github.com/thermocline/thermocline/catalog"
 	"github.com/thermocline/thermocline/connector"
+	"github.com/thermocline/thermocline/connector/paimon/merge"
 	"github.com/thermocline/thermocline/connector/paimon/spec"
 	"github.com/thermocline/thermocline/internal/errs"
 )
@@ -287,7 +288,7 @@ func (st *State) planChanges(ctx context.Context, req connector.ScanRequest) (*c
 			return nil, err
 		}
 	}
-	if st.tracking {
+	if st.tracking || st.address != nil {
 		return nil, errs.Unsupportedf(-1, "row ids of changes (table %s)", st.src.Name)
 	}
 	if err := st.src.refuseTable(st.schema); err != nil {
@@ -296,12 +297,12 @@ func (st *State) planChanges(ctx context.Context, req connector.ScanRequest) (*c
 	if st.schema.Options[fallbackOption] != "" {
 		return nil, errs.Unsupportedf(-1, "incremental reads of tables with '%s' (table %s)", fallbackOption, st.src.Name)
 	}
-	g, err := st.src.newEngine(st.schema)
+	g, err := merge.NewRules(st.src.Name, st.schema)
 	if err != nil {
 		return nil, err
 	}
 	// Levels hide nothing here: what was written is on level 0.
-	g.skipLevel0, g.apart = false, false
+	g.SkipLevel0 = false
 	if st.changes.diff {
 		return st.planDiff(ctx, req, g)
 	}

@@ -3,8 +3,10 @@ package read
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/thermocline/thermocline/connector"
+	"github.com/thermocline/thermocline/connector/paimon/merge"
 	"github.com/thermocline/thermocline/connector/paimon/spec"
 	"github.com/thermocline/thermocline/internal/errs"
 	"github.com/thermocline/thermocline/internal/vector"
@@ -16,7 +18,7 @@ import (
 // later one that the earlier one does not have, value by value, remain. With
 // KeepDeletes the keys that only the earlier one has are deletions. Without a
 // primary key the rows of the new files remain.
-func (st *State) planDiff(ctx context.Context, req connector.ScanRequest, g *engine) (*connector.Plan, error) {
+func (st *State) planDiff(ctx context.Context, req connector.ScanRequest, g *merge.Rules) (*connector.Plan, error) {
 	filter := req.Filter
 	if req.NoPruning {
 		filter = nil
@@ -24,7 +26,7 @@ func (st *State) planDiff(ctx context.Context, req connector.ScanRequest, g *eng
 	if filter != nil && len(st.schema.PrimaryKeys) > 0 {
 		// A version's row may be left out only together with the other's.
 		filter = Rewrite(filter, func(c int) int {
-			if c < len(st.schema.Fields) && isKey(st.schema, st.schema.Fields[c].Name) {
+			if c < len(st.schema.Fields) && slices.Contains(st.schema.PrimaryKeys, st.schema.Fields[c].Name) {
 				return c
 			}
 			return -1
@@ -51,7 +53,7 @@ func (st *State) planDiff(ctx context.Context, req connector.ScanRequest, g *eng
 	for side, snap := range []*spec.Snapshot{st.changes.before, st.snap} {
 		at := *st
 		at.snap, at.changes = snap, nil
-		sides[side] = &scan{st: &at, live: live[side], req: all, engine: g, filter: filter, paths: st.src.paths(st.schema)}
+		sides[side] = &scan{st: &at, live: live[side], req: all, rules: g, filter: filter, paths: st.src.paths(st.schema), ordered: true}
 		if sides[side].deletions, err = at.deletions(ctx); err != nil {
 			return nil, err
 		}
@@ -85,7 +87,7 @@ func (st *State) planDiff(ctx context.Context, req connector.ScanRequest, g *eng
 			}
 			for _, x := range sections {
 				if x.merge {
-					if err := g.refuseColumns(all.Columns); err != nil {
+					if err := g.Refuse(all.Columns); err != nil {
 						return nil, err
 					}
 				}

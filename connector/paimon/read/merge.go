@@ -29,7 +29,7 @@ func newMergeReader(sc *scan, s *section) (*mergeReader, error) {
 	}
 	var err error
 	r.m, err = merge.New(merge.Config{Rules: sc.rules, Columns: sc.mergeCols, Out: len(sc.req.Columns), BatchRows: sc.req.BatchRows,
-		KeepDeletes: sc.st.keepDeletes, Unordered: s.rows > orderedRows, Budget: sc.req.Budget}, runs)
+		KeepDeletes: sc.st.keepDeletes, Unordered: s.rows > orderedRows && !sc.ordered, Budget: sc.req.Budget}, runs)
 	if err != nil {
 		return nil, err
 	}

@@ -29,6 +29,7 @@ type scan struct {
 	// merging needs besides; mergeKeys are the positions of the keys in them.
 	mergeCols []int
 	mergeKeys []int
+	ordered   bool // the rows of a section must come in the order of keys
 
 	deletions deletions
 }
