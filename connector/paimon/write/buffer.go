@@ -2,11 +2,13 @@ package write
 
 import (
 	"cmp"
+	"context"
 	"encoding/binary"
 	"math"
 	"slices"
 
 	"github.com/thermocline/thermocline/catalog"
+	"github.com/thermocline/thermocline/connector/paimon/merge"
 	"github.com/thermocline/thermocline/internal/vector"
 )
 
@@ -66,12 +68,15 @@ type sortEntry struct {
 	at     uint32
 }
 
-// sorted returns the rows in key order, the last of each key only: what
-// deduplicate leaves of them. keys are the key columns' positions.
-func (u *buffer) sorted(keys []int) []sortEntry {
-	list := make([]sortEntry, 0, u.rows)
+// sorted returns the rows of chunks from to to (exclusive) by key, rows of one
+// key in the order in which they came; with last, only the last of each key. keys
+// are the key columns' positions.
+func (u *buffer) sorted(keys []int, from, to int, last bool) []sortEntry {
+	var list []sortEntry
 	exact := len(keys) == 1
-	for c, chunk := range u.chunks {
+	for c := from; c < to; c++ {
+		chunk := u.chunks[c]
+		list = slices.Grow(list, chunk.Len)
 		v := chunk.Cols[keys[0]]
 		exact = exact && fixedPrefix(v.Kind) && !v.HasNulls()
 		for i := range chunk.Len {
@@ -99,6 +104,9 @@ func (u *buffer) sorted(keys []int) []sortEntry {
 		}
 		return cmp.Compare(a.at, b.at)
 	})
+	if !last {
+		return list
+	}
 	out := list[:0]
 	for i, e := range list {
 		if i+1 < len(list) && compare(e, list[i+1]) == 0 {
@@ -107,6 +115,56 @@ func (u *buffer) sorted(keys []int) []sortEntry {
 		out = append(out, e)
 	}
 	return out
+}
+
+// bufferRun is a chunk of a buffer as a sorted run. It implements merge.Run.
+type bufferRun struct {
+	chunk *vector.Batch
+	order []sortEntry // still to be given out
+	size  int         // rows a batch
+	first int64       // sequence number of the chunk's first row
+	batch vector.Batch
+	sel   []uint16
+	seqs  []int64
+	rows  merge.Rows
+}
+
+// runs returns the buffer's chunks as sorted runs, the newest first. whole makes
+// each run one batch, so that rows of one key lie together; otherwise each key
+// has its last row only. Sequence numbers go on from first.
+func (u *buffer) runs(keys []int, first int64, whole bool) []merge.Run {
+	out := make([]merge.Run, len(u.chunks))
+	for c, chunk := range u.chunks {
+		r := &bufferRun{chunk: chunk, order: u.sorted(keys, c, c+1, !whole), size: fileRows, first: first}
+		if whole {
+			r.size = chunk.Len
+		}
+		out[len(u.chunks)-1-c] = r
+		first += int64(chunk.Len)
+	}
+	return out
+}
+
+// Next implements merge.Run.
+func (r *bufferRun) Next(context.Context) (*merge.Rows, error) {
+	n := min(r.size, len(r.order))
+	if n == 0 {
+		return nil, nil
+	}
+	if r.seqs == nil {
+		for i := range r.chunk.Len {
+			r.seqs = append(r.seqs, r.first+int64(i))
+		}
+	}
+	r.sel = r.sel[:0]
+	for _, e := range r.order[:n] {
+		r.sel = append(r.sel, uint16(e.at))
+	}
+	r.order = r.order[n:]
+	r.batch = *r.chunk
+	r.batch.Sel, r.batch.Seq = r.sel, -1
+	r.rows = merge.Rows{Batch: &r.batch, Seqs: r.seqs, File: "the write buffer"}
+	return &r.rows, nil
 }
 
 // fixedPrefix reports whether prefix holds the whole value.

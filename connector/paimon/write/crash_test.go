@@ -368,8 +368,7 @@ func TestCompactionConflict(t *testing.T) {
 // TestRefusals checks that what cannot be written is named before anything is.
 func TestRefusals(t *testing.T) {
 	for option, value := range map[string]string{
-		"bucket": "-1", "merge-engine": "partial-update", "changelog-producer": "lookup", "deletion-vectors.enabled": "true",
-		"sequence.field": "v", "rowkind.field": "v", "record-level.expire-time": "1 d", "bucket-function.type": "mod",
+		"bucket": "-1", "record-level.expire-time": "1 d", "bucket-function.type": "mod",
 		"file.format": "orc", "manifest.format": "orc", "data-file.external-paths": "s3://x", "metadata.iceberg.storage": "table-location",
 		"file-index.bloom-filter.columns": "v", "tag.automatic-creation": "process-time",
 	} {

@@ -93,6 +93,7 @@ type rolling struct {
 	names  *spec.Namer
 	cur    *openFile
 	done   []spec.DataFileMeta
+	kinds  []int32
 }
 
 // openFile is a file being written.

@@ -3,6 +3,7 @@ package write
 import (
 	"context"
 
+	"github.com/thermocline/thermocline/connector/paimon/merge"
 	"github.com/thermocline/thermocline/connector/paimon/spec"
 	"github.com/thermocline/thermocline/internal/vector"
 )
@@ -88,24 +89,37 @@ func (w *Writer) flush(ctx context.Context, k *bucket) error {
 	return nil
 }
 
-// flushKeyed writes the buffer as files of level 0: sorted, the last row of each
-// key.
+// flushKeyed writes the buffer as files of level 0: by key, what the merge engine
+// makes of the rows of each key, deletions included. With 'changelog-producer' =
+// 'input', all rows go into changelog files too.
 func (w *Writer) flushKeyed(ctx context.Context, k *bucket) error {
-	order := k.buf.sorted(w.layout.keys)
-	out := w.newRolling(k, w.shapes.level(0), 0, spec.SourceAppend)
-	for len(order) > 0 {
-		n := min(len(order), fileRows)
-		rows := order[:n]
-		order = order[n:]
-		seq, kinds := vector.New(vector.I64, n), vector.New(vector.I32, n)
-		for _, e := range rows {
-			seq.AppendI64(k.nextSeq + k.buf.ordinal(e))
-			kinds.AppendI32(int32(k.buf.kind(e)))
+	if w.opts.producer == producerInput {
+		if err := w.flushChangelog(ctx, k); err != nil {
+			return err
 		}
-		b := w.layout.batch(n, k.buf.gather(rows), seq, kinds)
-		if err := out.write(ctx, b, seq, kinds, 0); err != nil {
+	}
+	plain := w.rules.Plain() && !w.rules.IgnoreDeletes
+	cfg := merge.Config{Rules: w.rules, Out: len(w.types), BatchRows: fileRows, KeepDeletes: true, Sequences: true, Repeats: !plain}
+	for i := range w.types {
+		cfg.Columns = append(cfg.Columns, i)
+	}
+	m, err := merge.New(cfg, k.buf.runs(w.layout.keys, k.nextSeq, !plain))
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	out := w.newRolling(k, w.shapes.level(0), 0, spec.SourceAppend)
+	for {
+		rows, err := m.Next(ctx)
+		if err == nil && rows != nil {
+			err = out.writeRows(ctx, rows)
+		}
+		if err != nil {
 			k.fresh = append(k.fresh, out.abort()...)
 			return err
+		}
+		if rows == nil {
+			break
 		}
 	}
 	done, err := out.finish()
@@ -118,6 +132,46 @@ func (w *Writer) flushKeyed(ctx context.Context, k *bucket) error {
 	k.changed = true
 	k.nextSeq += int64(k.buf.rows)
 	return nil
+}
+
+// flushChangelog writes all rows of the buffer, by key and in the order in which
+// they came, into changelog files.
+func (w *Writer) flushChangelog(ctx context.Context, k *bucket) error {
+	order := k.buf.sorted(w.layout.keys, 0, len(k.buf.chunks), false)
+	out := w.newRolling(k, w.shapes.changelog, 0, spec.SourceAppend)
+	for len(order) > 0 {
+		n := min(len(order), fileRows)
+		b := &vector.Batch{Len: n, Seq: -1, Cols: k.buf.gather(order[:n])}
+		rows := &merge.Rows{Batch: b}
+		for _, e := range order[:n] {
+			rows.Seqs = append(rows.Seqs, k.nextSeq+k.buf.ordinal(e))
+			b.Kinds = append(b.Kinds, k.buf.kind(e))
+		}
+		order = order[n:]
+		if err := out.writeRows(ctx, rows); err != nil {
+			k.changelog = append(k.changelog, out.abort()...)
+			return err
+		}
+	}
+	done, err := out.finish()
+	k.changelog = append(k.changelog, done...)
+	return err
+}
+
+// writeRows writes merged rows of a keyed table.
+func (r *rolling) writeRows(ctx context.Context, rows *merge.Rows) error {
+	rows = rows.Compact()
+	b := rows.Batch
+	if b.Len == 0 {
+		return nil
+	}
+	seq, kind := &vector.Vec{Kind: vector.I64, Len: b.Len, I64s: rows.Seqs}, &vector.Vec{Kind: vector.I32, Len: b.Len}
+	r.kinds = r.kinds[:0]
+	for i := range b.Len {
+		r.kinds = append(r.kinds, int32(b.Kind(i)))
+	}
+	kind.I32s = r.kinds
+	return r.write(ctx, r.shape.layout.batch(b.Len, b.Cols, seq, kind), seq, kind, 0)
 }
 
 // maxOpen is how many files of append tables are written at once; more

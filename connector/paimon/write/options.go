@@ -284,21 +284,6 @@ func refuse(s *catalog.Schema, o *spec.Options, out *options) error {
 		case postponeBucket:
 			return unsupported("tables with postponed buckets ('bucket' = '-2')")
 		}
-		for _, key := range []string{"deletion-vectors.enabled", "force-lookup"} {
-			if o.Bool(key, false) {
-				return unsupported("primary-key tables with %s", key)
-			}
-		}
-		for key, def := range map[string]string{"merge-engine": "deduplicate", "changelog-producer": "none"} {
-			if v := strings.ToLower(o.String(key, def)); v != def {
-				return unsupported("tables with %s = %s", key, v)
-			}
-		}
-		for _, key := range []string{"sequence.field", "rowkind.field"} {
-			if o.Has(key) {
-				return unsupported("tables with the option %s", key)
-			}
-		}
 	}
 	for _, key := range []string{"record-level.expire-time", "data-file.external-paths"} {
 		if o.Has(key) {

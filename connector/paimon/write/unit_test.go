@@ -54,7 +54,7 @@ func TestPick(t *testing.T) {
 		{"one file of level 0", 200, 1, 1, runs(0, 10), nil, 0},
 	} {
 		o := &options{maxAmp: c.amp, sizeRatio: c.ratio, trigger: c.trigger}
-		u, ok := o.pick(c.runs, 4)
+		u, ok := o.pick(c.runs, 4, false)
 		var sizes []int64
 		for _, r := range u.runs {
 			sizes = append(sizes, r.size)

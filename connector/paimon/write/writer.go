@@ -17,11 +17,9 @@ package write
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"runtime"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/thermocline/thermocline/catalog"
@@ -30,6 +28,7 @@ import (
 	"github.com/thermocline/thermocline/connector/format"
 	"github.com/thermocline/thermocline/connector/paimon/commit"
 	"github.com/thermocline/thermocline/connector/paimon/merge"
+	"github.com/thermocline/thermocline/connector/paimon/read"
 	"github.com/thermocline/thermocline/connector/paimon/spec"
 	"github.com/thermocline/thermocline/internal/errs"
 	"github.com/thermocline/thermocline/internal/memory"
@@ -48,6 +47,12 @@ type Config struct {
 	NoCompaction bool
 	// Synchronous makes PrepareCommit wait for the compactions it starts.
 	Synchronous bool
+	// Branch is the branch that is written, "" for main.
+	Branch string
+	// CommitUser is the user of the commits that the messages go into.
+	CommitUser string
+	// Registry keeps this writer apart from others in the process; nil: it does not.
+	Registry *Registry
 	// Now is the clock; nil is the real one.
 	Now func() time.Time
 }
@@ -67,6 +72,7 @@ type Writer struct {
 	store  commit.Store
 
 	types    []catalog.Type // of the columns
+	defaults []*vector.Vec  // of the columns, in place of NULL
 	partCols []int
 	keyCols  []int // bucket key
 	partEnc  *spec.RowEncoder
@@ -75,8 +81,8 @@ type Writer struct {
 	buckets  map[string]map[int32]*bucket // by partition
 	list     []*bucket                    // in the order in which they were opened
 	reserved int64                        // bytes in all buffers
-	schemaMu sync.Mutex                   // compactions read schemas
-	schemas  map[int64]*catalog.Schema
+	cache    *read.Cache
+	commits  int64 // calls of PrepareCommit
 
 	background context.Context // of compactions
 	cancel     context.CancelFunc
@@ -91,19 +97,24 @@ type bucket struct {
 	partition spec.BinaryRow
 	bucket    int32
 	base      int64 // the snapshot that was seen when it was opened
+	total     int32 // _TOTAL_BUCKETS as the table has it, 0: not looked at
 	nextSeq   int64
 	runs      int // sorted runs, about: what is committed and what was written since
 
-	buf     buffer
-	sel     []uint16 // rows of the batch being added
-	need    int64    // bytes reserved for the buffer
-	open    *rolling // append tables: the file being written
-	hold    int64    // bytes reserved for it
-	sent    *commit.Message
-	changed bool // new runs since a compaction was last tried
-	since   int  // and how many its look at the table may not have seen
-	fresh   []spec.DataFileMeta
-	compact *compaction // running, or finished and not yet handed out
+	buf       buffer
+	sel       []uint16 // rows of the batch being added
+	need      int64    // bytes reserved for the buffer
+	open      *rolling // append tables: the file being written
+	hold      int64    // bytes reserved for it
+	sent      *commit.Message
+	changed   bool // new runs since a compaction was last tried
+	since     int  // and how many its look at the table may not have seen
+	fresh     []spec.DataFileMeta
+	changelog []spec.DataFileMeta // of fresh
+	compact   *compaction         // running, or finished and not yet handed out
+	lastFull  time.Time           // when a full compaction was begun last
+	dirty     bool                // written since the last full compaction
+	waiting   []*commit.Message   // handed out, and not committed when last looked
 }
 
 // New makes a Writer. Errors of class Unsupported name what the table asks for
@@ -130,9 +141,12 @@ func New(cfg Config) (*Writer, error) {
 	w := &Writer{cfg: cfg, opts: o, layout: l, rules: rules, shapes: sh, store: commit.Store{Files: cfg.Files, Paths: cfg.Paths},
 		partCols: s.Columns(s.PartitionKeys), partEnc: spec.NewRowEncoder(spec.TypesOf(s, s.PartitionKeys)),
 		keyCols: s.Columns(keys), keyEnc: spec.NewRowEncoder(spec.TypesOf(s, keys)),
-		buckets: map[string]map[int32]*bucket{}, schemas: map[int64]*catalog.Schema{s.ID: s}}
+		buckets: map[string]map[int32]*bucket{}, cache: read.NewCache(1<<20, nil)}
 	for _, f := range s.Fields {
 		w.types = append(w.types, f.Type)
+	}
+	if w.defaults, err = readDefaults(s); err != nil {
+		return nil, err
 	}
 	w.background, w.cancel = context.WithCancel(context.Background())
 	return w, nil
@@ -145,8 +159,8 @@ func localMillis(t time.Time) int64 {
 	return t.UnixMilli() + int64(offset)*1000
 }
 
-// check validates a batch against the schema.
-func (w *Writer) check(b *vector.Batch) error {
+// checkShape validates a batch against the schema.
+func (w *Writer) checkShape(b *vector.Batch) error {
 	if len(b.Cols) != len(w.types) {
 		return errs.Internalf("write to %s: the batch has %d columns, the table %d", w.cfg.Paths.Root(), len(b.Cols), len(w.types))
 	}
@@ -158,6 +172,14 @@ func (w *Writer) check(b *vector.Batch) error {
 		if v.Kind != f.Type.Physical() || v.Len < b.Len {
 			return errs.Internalf("write to %s: column %s comes as %d rows of %s, not %d of %s", w.cfg.Paths.Root(), f.Name, v.Len, v.Kind, b.Len, f.Type.Physical())
 		}
+	}
+	return nil
+}
+
+// checkNulls refuses NULL in columns that are NOT NULL.
+func (w *Writer) checkNulls(b *vector.Batch) error {
+	for i, v := range b.Cols {
+		f := w.cfg.Schema.Fields[i]
 		if !f.Type.NotNull || v.Valid == nil {
 			continue
 		}
@@ -175,7 +197,14 @@ func (w *Writer) Write(ctx context.Context, b *vector.Batch) error {
 	if err := w.usable(); err != nil {
 		return err
 	}
-	if err := w.check(b); err != nil {
+	if err := w.checkShape(b); err != nil {
+		return err
+	}
+	b, err := w.complete(b)
+	if err != nil {
+		return err
+	}
+	if err := w.checkNulls(b); err != nil {
 		return err
 	}
 	touched, err := w.route(b)
@@ -360,13 +389,11 @@ func (w *Writer) PrepareCommit(ctx context.Context) ([]connector.CommitMessage, 
 			return nil, err
 		}
 	}
-	if w.compacts() && (w.cfg.Synchronous || w.opts.forceCompact) {
+	w.commits++
+	all := w.opts.deltaCommits > 0 && w.commits%w.opts.deltaCommits == 0
+	if w.waits() {
 		for _, k := range w.list {
-			k.since = len(k.fresh)
-		}
-		w.startCompactions()
-		for _, k := range w.list {
-			if k.compact != nil {
+			if k.compact != nil { // of an earlier commit: its result does not know of these rows
 				<-k.compact.done
 			}
 		}
@@ -385,18 +412,21 @@ func (w *Writer) PrepareCommit(ctx context.Context) ([]connector.CommitMessage, 
 		if k.sent != nil {
 			k.base = max(k.base, k.sent.Snapshot())
 		}
-		m := &commit.Message{Partition: k.partition, Bucket: k.bucket, TotalBuckets: w.opts.buckets, Base: k.base, New: k.fresh}
+		m := &commit.Message{Partition: k.partition, Bucket: k.bucket, TotalBuckets: w.opts.buckets, Base: k.base, New: k.fresh, Changelog: k.changelog}
 		w.collect(k, m)
+		if w.waits() {
+			m = w.compactNow(ctx, k, m, all)
+		}
 		if k.compact == nil {
 			k.since = len(k.fresh)
 		}
-		k.fresh = nil
+		k.fresh, k.changelog = nil, nil
 		if !m.Empty() {
 			out = append(out, m)
 			k.sent = m
 		}
 	}
-	if w.compacts() && !w.cfg.Synchronous && !w.opts.forceCompact {
+	if w.compacts() && !w.waits() {
 		w.startCompactions()
 	}
 	return out, nil
@@ -410,13 +440,21 @@ func (w *Writer) compacts() bool {
 // none under way.
 func (w *Writer) startCompactions() {
 	for _, k := range w.list {
-		if k.compact != nil || !k.changed || !w.opts.forceCompact && k.runs < w.opts.trigger {
+		if k.compact != nil || !w.wants(k) {
 			continue
 		}
 		k.changed = false
-		k.compact = &compaction{w: w, b: k, budget: w.cfg.Budget, full: w.opts.forceCompact}
+		k.compact = &compaction{w: w, b: k, budget: w.cfg.Budget, early: w.due(k)}
+		if k.compact.early {
+			k.lastFull = w.cfg.Now()
+		}
 		k.compact.start(w.background)
 	}
+}
+
+// wants reports whether a compaction of a bucket may find something to do.
+func (w *Writer) wants(k *bucket) bool {
+	return k.changed && (w.opts.forceUp || k.runs >= w.opts.trigger || w.opts.totalSize > 0 || w.opts.increment > 0 || w.due(k))
 }
 
 // collect puts the result of a bucket's finished compaction, if any, into m.
@@ -436,33 +474,60 @@ func (w *Writer) collect(k *bucket, m *commit.Message) {
 		if errs.ClassOf(c.err) == errs.Unsupported {
 			w.opts.compacts = false
 		}
+		c.discard(context.Background())
 		slog.Warn("compaction failed", "table", w.cfg.Paths.Root(), "bucket", k.bucket, "error", c.err)
 		return
 	}
 	k.runs = c.runs + k.since
 	if c.message != nil {
 		m.CompactBefore, m.CompactAfter = c.message.CompactBefore, c.message.CompactAfter
+		m.CompactChangelog, m.CompactIndex = c.message.CompactChangelog, c.message.CompactIndex
 	}
 }
 
-// schema returns a version of the table's schema.
-func (w *Writer) schema(ctx context.Context, id int64) (*catalog.Schema, error) {
-	w.schemaMu.Lock()
-	defer w.schemaMu.Unlock()
-	if s := w.schemas[id]; s != nil {
-		return s, nil
+// waits reports whether PrepareCommit compacts what it commits.
+func (w *Writer) waits() bool {
+	return w.compacts() && (w.cfg.Synchronous || w.opts.waits)
+}
+
+// compactNow compacts a bucket with the files that m adds to it, so that m has
+// the result too. When that fails the rows are committed without it.
+func (w *Writer) compactNow(ctx context.Context, k *bucket, m *commit.Message, all bool) *commit.Message {
+	if len(m.New) > 0 {
+		k.dirty = true
 	}
-	path := w.cfg.Paths.Schema(id)
-	b, err := w.cfg.Files.ReadFile(ctx, path)
-	if err != nil {
-		return nil, err
+	full := w.opts.forceCompact || all && k.dirty
+	if m.CompactBefore != nil || !full && !w.wants(k) {
+		return m
 	}
-	s, err := spec.ParseSchema(b)
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", path, err)
+	k.changed = false
+	if full {
+		k.dirty = false
 	}
-	w.schemas[id] = s
-	return s, nil
+	c := &compaction{w: w, b: k, budget: w.cfg.Budget, full: full, early: w.due(k), extra: k.uncommitted(m), done: make(chan struct{})}
+	if c.early || full {
+		k.lastFull = w.cfg.Now()
+	}
+	c.run(ctx)
+	close(c.done)
+	k.compact, k.since = c, 0
+	w.collect(k, m)
+	return m
+}
+
+// uncommitted returns the files of a bucket that the next commit adds: those of m,
+// and of earlier messages that are not committed.
+func (k *bucket) uncommitted(m *commit.Message) (out []spec.DataFileMeta) {
+	k.waiting = append(slices.DeleteFunc(k.waiting, func(x *commit.Message) bool { return x.Snapshot() > 0 }), m)
+	for _, x := range k.waiting {
+		out = append(out, x.New...)
+	}
+	return out
+}
+
+// source returns the table as package read sees it.
+func (w *Writer) source() *read.Source {
+	return &read.Source{Name: w.cfg.Paths.Root(), Files: w.cfg.Files, Formats: w.cfg.Formats, Cache: w.cache, Dir: w.cfg.Paths.Root(), Branch: w.cfg.Branch}
 }
 
 // remove deletes files that nobody will commit.
@@ -491,12 +556,12 @@ func (w *Writer) Close() error {
 	for _, k := range w.list {
 		if c := k.compact; c != nil {
 			<-c.done
-			all = errors.Join(all, w.remove(context.Background(), k, c.written))
+			c.discard(context.Background())
 		}
 		if k.open != nil {
 			all = errors.Join(all, w.remove(context.Background(), k, k.open.abort()))
 		}
-		all = errors.Join(all, w.remove(context.Background(), k, k.fresh))
+		all = errors.Join(all, w.remove(context.Background(), k, k.fresh), w.remove(context.Background(), k, k.changelog))
 		w.cfg.Budget.Release(k.need + k.hold)
 	}
 	w.list, w.buckets = nil, nil
