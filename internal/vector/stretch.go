@@ -93,3 +93,12 @@ func appendStretches[T any](dst []T, n int, list []Stretch, srcs []*Vec, payload
 	}
 	return dst
 }
+
+// Moved returns the view for a vector that has the view's buffers from position
+// base on.
+func (w View) Moved(base uint32) View {
+	if w.Len() > 12 {
+		binary.LittleEndian.PutUint32(w[8:12], binary.LittleEndian.Uint32(w[8:12])+base)
+	}
+	return w
+}

@@ -22,6 +22,7 @@ type aggregate struct {
 	agg      aggregator
 	reversed aggregator // the next row is older than what was accumulated
 	retract  aggregator
+	step     step
 }
 
 var errNoRetract = errors.New("a deletion needs a function that takes back values")
@@ -57,7 +58,7 @@ func (c *cell) last() value { return value{c.made, c.made.Len - 1} }
 // are not implemented, or not for the column's type.
 func newAggregate(table string, schema *catalog.Schema, o *spec.Options, f catalog.Field, name string) (*aggregate, error) {
 	option := func(key string) string { return schema.Options["fields."+f.Name+"."+key] }
-	a := &aggregate{}
+	a := &aggregate{step: steps[name]}
 	t := f.Type
 	ok := true
 	switch name {

@@ -17,12 +17,10 @@ type group struct {
 	seq  []int         // positions of the sequence columns in batches
 	out  []int         // for each column of the output its position in cols
 
-	// made holds the rows that were made of several until they are copied or
-	// given out.
-	made  *cursor
-	batch vector.Batch
-	given bool
-	res   Rows
+	// made are the rows that were made of several; fast makes those that can be
+	// made column by column, nil when none can.
+	made *maker
+	fast *columnar
 
 	// State of the row being made.
 	row           []value
@@ -77,45 +75,102 @@ func newGroup(m *Merger) *group {
 			gr.cols[i].group = append(gr.cols[i].group, pos[c])
 		}
 	}
-	gr.batch.Seq = -1
 	for _, c := range m.cfg.Columns[:m.cfg.Out] {
 		gr.out = append(gr.out, pos[c])
-		gr.batch.Cols = append(gr.batch.Cols, fields[c].Type.NewVec(0))
 	}
-	gr.made = &cursor{id: len(m.cur), cols: gr.batch.Cols}
-	m.cur = append(m.cur, gr.made)
+	gr.made = newMaker(m)
+	if len(gr.g.ordering) == 0 && (m.cfg.Changes == nil || !m.cfg.Changes.Deduplicate) {
+		gr.fast = &columnar{gr: gr, made: newMaker(m)}
+	}
 	gr.row, gr.done = make([]value, len(gr.cols)), make([]bool, len(gr.cols))
 	return gr
 }
 
-// release empties the made rows after they were copied out.
-func (gr *group) release() {
-	if gr.made != nil && gr.made.n > 0 {
-		gr.batch.Reset()
-		gr.made.n, gr.made.kinds, gr.made.seqs = 0, gr.made.kinds[:0], gr.made.seqs[:0]
-		gr.m.out.forget(gr.made)
-		if gr.m.changes != nil {
-			gr.m.changes.out.forget(gr.made)
+// maker holds rows that were made of several until they are copied or given out.
+type maker struct {
+	cursor *cursor
+	batch  vector.Batch
+	given  bool
+	rows   Rows
+}
+
+func newMaker(m *Merger) *maker {
+	k := &maker{batch: vector.Batch{Seq: -1}}
+	for _, t := range m.types() {
+		k.batch.Cols = append(k.batch.Cols, t.NewVec(0))
+	}
+	k.cursor = &cursor{id: len(m.cur), cols: k.batch.Cols}
+	m.cur = append(m.cur, k.cursor)
+	return k
+}
+
+// release empties the rows.
+func (k *maker) release(m *Merger) {
+	k.given = false
+	if c := k.cursor; c.n > 0 {
+		k.batch.Reset()
+		c.n, c.kinds, c.seqs = 0, c.kinds[:0], c.seqs[:0]
+		m.out.forget(c)
+		if m.changes != nil {
+			m.changes.out.forget(c)
 		}
 	}
 }
 
-// full returns the made rows when they are at least n, nil otherwise.
-func (gr *group) full(n int) *Rows {
-	if gr.given {
-		gr.given = false
-		gr.release()
+// renew empties the rows if they were given out, before another is made.
+func (k *maker) renew(m *Merger) {
+	if k.given {
+		k.release(m)
 	}
-	if gr.made == nil || gr.made.n < n {
+}
+
+// take gives out the rows when they are at least n, nil otherwise.
+func (k *maker) take(m *Merger, n int) *Rows {
+	k.renew(m)
+	if k.cursor.n < n {
 		return nil
 	}
-	gr.given = true
-	gr.batch.Len = gr.made.n
-	if gr.m.cfg.KeepDeletes {
-		gr.batch.Kinds = gr.made.kinds
+	k.given = true
+	k.batch.Len = k.cursor.n
+	if m.cfg.KeepDeletes {
+		k.batch.Kinds = k.cursor.kinds
 	}
-	gr.res = Rows{Batch: &gr.batch, Seqs: gr.made.seqs}
-	return &gr.res
+	k.rows = Rows{Batch: &k.batch, Seqs: k.cursor.seqs}
+	return &k.rows
+}
+
+// compute makes the rows that are due.
+func (gr *group) compute() error {
+	if gr == nil {
+		return nil
+	}
+	return gr.fast.compute()
+}
+
+// release empties the made rows after they were copied out.
+func (gr *group) release() {
+	if gr.made != nil {
+		gr.made.release(gr.m)
+	}
+	if gr.fast != nil {
+		gr.fast.made.release(gr.m)
+	}
+}
+
+// full gives out made rows when they are at least n, nil otherwise.
+func (gr *group) full(n int) (*Rows, error) {
+	if gr.fast != nil && gr.fast.made.cursor.n >= n {
+		if err := gr.compute(); err != nil {
+			return nil, err
+		}
+		if out := gr.fast.made.take(gr.m, n); out != nil {
+			return out, nil
+		}
+	}
+	if gr.made == nil {
+		return nil, nil
+	}
+	return gr.made.take(gr.m, n), nil
 }
 
 // merge makes a row of those of one key and returns where it lies; ok is false
@@ -125,7 +180,15 @@ func (gr *group) merge(same []ref) (w ref, ok bool, err error) {
 	for _, r := range same {
 		gr.rows = append(gr.rows, groupRow{gr.m.cur[r.run], r.pos})
 	}
-	slices.SortFunc(gr.rows, gr.compare)
+	if len(gr.rows) > 12 {
+		slices.SortFunc(gr.rows, gr.compare)
+	} else {
+		for i := 1; i < len(gr.rows); i++ {
+			for j := i; j > 0 && gr.compare(gr.rows[j-1], gr.rows[j]) > 0; j-- {
+				gr.rows[j-1], gr.rows[j] = gr.rows[j], gr.rows[j-1]
+			}
+		}
+	}
 	if gr.g.Lookup {
 		gr.dropTakenIn()
 	}
@@ -153,6 +216,9 @@ func (gr *group) merge(same []ref) (w ref, ok bool, err error) {
 			}
 		}
 		return ref{}, false, nil
+	}
+	if gr.fast.able(gr.rows) {
+		return gr.fast.add(gr.rows), true, nil
 	}
 	return gr.combine()
 }
@@ -196,10 +262,7 @@ func (gr *group) dropTakenIn() {
 
 // combine makes one row of the rows of a key.
 func (gr *group) combine() (w ref, ok bool, err error) {
-	if gr.given { // the rows that were given out are no longer needed
-		gr.given = false
-		gr.release()
-	}
+	gr.made.renew(gr.m)
 	gr.currentDelete, gr.meetAdd, gr.filled = false, false, false
 	for i := range gr.cols {
 		gr.row[i] = value{}
@@ -223,7 +286,7 @@ func (gr *group) combine() (w ref, ok bool, err error) {
 		kind = vector.Delete
 	}
 	last := gr.rows[len(gr.rows)-1]
-	c := gr.made
+	c := gr.made.cursor
 	c.kinds, c.seqs = append(c.kinds, kind), append(c.seqs, last.c.seqs[last.pos])
 	for i, p := range gr.out {
 		if x := gr.row[p]; x.null() {
@@ -258,15 +321,19 @@ func (gr *group) nullError(c *groupColumn) error {
 // apply sets a column to what its aggregate makes of an old and a new value.
 func (gr *group) apply(i int, f func(*cell, value, value) (value, error), a, b value) (err error) {
 	c := &gr.cols[i]
-	gr.row[i], err = f(&c.cell, a, b)
-	if err != nil {
-		kind := errs.OutOfRange
-		if errors.Is(err, errNoRetract) {
-			kind = errs.WrongValue
-		}
-		return errs.Userf(kind, "table %s: merge the column %q: %w", gr.g.table, c.rule.name, err)
+	if gr.row[i], err = f(&c.cell, a, b); err != nil {
+		return gr.failed(c, err)
 	}
 	return nil
+}
+
+// failed makes the error of an aggregate function.
+func (gr *group) failed(c *groupColumn, err error) error {
+	kind := errs.OutOfRange
+	if errors.Is(err, errNoRetract) {
+		kind = errs.WrongValue
+	}
+	return errs.Userf(kind, "table %s: merge the column %q: %w", gr.g.table, c.rule.name, err)
 }
 
 // addAggregation is Java's AggregateMergeFunction.add.

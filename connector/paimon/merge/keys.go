@@ -42,6 +42,18 @@ func (s keyShape) normalize(dst []uint64, keys []*vector.Vec, n int) []uint64 {
 	}
 	v := keys[0]
 	p := v.Values()
+	if v.Form == vector.Flat && v.Valid == nil && (v.Kind == vector.I64 || v.Kind == vector.I32 && !s.pair) {
+		if v.Kind == vector.I64 {
+			for _, x := range v.I64s[:n] {
+				dst = append(dst, uint64(x)^1<<63)
+			}
+			return dst
+		}
+		for _, x := range v.I32s[:n] {
+			dst = append(dst, uint64(uint32(x)^1<<31))
+		}
+		return dst
+	}
 	var at func(i int) uint64
 	switch v.Kind {
 	case vector.I8:

@@ -237,20 +237,24 @@ func (m *Merger) Next(ctx context.Context) (*Rows, error) {
 			m.tree.update(m, int32(c.id))
 		}
 		if m.out.len() >= m.rows || m.changes != nil && m.changes.out.len() >= m.rows {
-			m.flush()
+			if err := m.flush(); err != nil {
+				return nil, err
+			}
 			return m.result(), nil
 		}
 		if m.cfg.Unordered && m.group != nil {
-			if out := m.group.full(m.rows); out != nil {
-				return out, nil
+			if out, err := m.group.full(m.rows); err != nil || out != nil {
+				return out, err
 			}
 		}
 		w := m.tree.first()
 		if m.tree.over[w] { // no run has a row left
 			if m.cfg.Unordered && m.group != nil {
-				return m.group.full(1), nil
+				return m.group.full(1)
 			}
-			m.flush()
+			if err := m.flush(); err != nil {
+				return nil, err
+			}
 			if m.out.len() == 0 && (m.changes == nil || m.changes.out.len() == 0) {
 				return nil, nil
 			}
@@ -418,7 +422,10 @@ func (m *Merger) take(c *cursor, from, to int) {
 }
 
 // flush copies the pending rows to the output.
-func (m *Merger) flush() {
+func (m *Merger) flush() error {
+	if err := m.group.compute(); err != nil {
+		return err
+	}
 	m.out.flush(m)
 	if m.changes != nil {
 		m.changes.out.flush(m)
@@ -426,6 +433,7 @@ func (m *Merger) flush() {
 	if m.group != nil && !m.cfg.Unordered {
 		m.group.release()
 	}
+	return nil
 }
 
 // result returns what was merged.

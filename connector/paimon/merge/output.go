@@ -153,6 +153,9 @@ func (m *Merger) drain(c *cursor) (*Rows, error) {
 	}
 	c.given = true
 	if m.cfg.Unordered {
+		if err := m.group.compute(); err != nil {
+			return nil, err
+		}
 		return m.handOn(c, m.survivors(c)), nil
 	}
 	if m.changes == nil && m.alone(c) {
@@ -169,8 +172,7 @@ func (m *Merger) drain(c *cursor) (*Rows, error) {
 		m.out.pending, m.out.waiting = m.out.pending[:0], 0
 		return m.handOn(c, sel), nil
 	}
-	m.flush()
-	return nil, nil
+	return nil, m.flush()
 }
 
 // survivors selects the rows of c's batch that count, nil when all do.
