@@ -59,5 +59,12 @@ bench: build ## the figures of docs/BENCHMARKS.md
 bench-paimon: ## merging, deletion vectors, writing and compaction, beside Java Paimon and pypaimon
 	@eval "$$(.ci/deps)"; THERMOCLINE_PAIMON_JAVA=$$(ls $(JAVA_PAIMON) 2>/dev/null) go run ./benchmarks/paimon $(BENCH)
 
+MINUTES ?= 60
+endurance: build ## an hour and more of kills, writers side by side and a steady load; every row is checked
+	go run ./benchmarks/endurance kills --binary bin/thermocline --kills 100
+	go run ./benchmarks/endurance writers --binary bin/thermocline --duration 5m
+	@eval "$$(.ci/deps)"; go run ./benchmarks/endurance writers --binary bin/thermocline --duration 5m --versitygw "$$THERMOCLINE_VERSITYGW"
+	go run ./benchmarks/endurance steady --binary bin/thermocline --duration $(MINUTES)m
+
 clean:
 	rm -rf bin lake
