@@ -83,11 +83,7 @@ func (a *assigner) convert(v *vector.Vec, sel []uint16, n, row int) (*vector.Vec
 			return nil, err
 		}
 		if warned(a.quiet) {
-			if !a.strict {
-				for _, x := range a.quiet.Warnings.List() {
-					a.ctx.Warnings.Add(x)
-				}
-			} else if err := a.blame(b, n, pos, row); err != nil {
+			if err := a.blame(b, n, pos, row); err != nil {
 				return nil, err
 			}
 		}
@@ -145,7 +141,8 @@ func warned(ctx *expr.Context) bool {
 	return false
 }
 
-// blame finds the row whose conversion warned and says what is wrong with it.
+// blame finds the rows whose conversion warned and says what is wrong with them:
+// with the first one in strict mode, else as a warning each.
 func (a *assigner) blame(b *vector.Batch, n int, pos func(int) int, row int) error {
 	for k := range n {
 		one := *b
@@ -157,18 +154,28 @@ func (a *assigner) blame(b *vector.Batch, n int, pos func(int) int, row int) err
 		if !warned(a.quiet) {
 			continue
 		}
-		for _, x := range a.quiet.Warnings.List() {
-			if x.Kind == errs.ValueOutOfRange || x.Kind == errs.OutOfRange {
-				return a.outOfRange(row + k)
-			}
+		err := a.fault(b, pos(k), row+k)
+		if a.strict {
+			return err
 		}
-		text := ""
-		if c := b.Cols[0]; c.Kind == vector.Str {
-			text = c.String(pos(k))
-		}
-		return a.incorrect(text, row+k)
+		a.ctx.Warnings.Add(expr.Warning{Level: "Warning", Kind: errs.KindOf(err), Message: err.Error()})
 	}
 	return nil
+}
+
+// fault says what is wrong with the value at a position, whose conversion has
+// just warned.
+func (a *assigner) fault(b *vector.Batch, i, row int) error {
+	for _, x := range a.quiet.Warnings.List() {
+		if x.Kind == errs.ValueOutOfRange || x.Kind == errs.OutOfRange {
+			return a.outOfRange(row)
+		}
+	}
+	text := ""
+	if c := b.Cols[0]; c.Kind == vector.Str {
+		text = c.String(i)
+	}
+	return a.incorrect(text, row)
 }
 
 func (a *assigner) outOfRange(row int) error {

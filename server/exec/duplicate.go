@@ -86,7 +86,7 @@ func (d *duplicates) bind(x *query) error {
 		}
 	}
 	var err error
-	if d.sets, err = d.c.bindSets(x, d.ins.Target, d.cols, d.ins.Sets); err != nil {
+	if d.sets, err = d.c.bindSets(x, d.ins.Target, d.cols, d.ins.Sets, d.ins.Many || d.ins.Ignore); err != nil {
 		return err
 	}
 	d.rules, err = rulesOf(d.ins.Target, d.ins.Sets)

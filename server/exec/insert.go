@@ -76,6 +76,10 @@ func commit(ctx context.Context, c connector.TableCommit, k *connector.Committab
 // insertFrom writes the rows of one source.
 func (c *change) insertFrom(ctx context.Context, ins *plan.Insert, q *plan.Query, t *target, d *duplicates, out *Outcome) error {
 	as := make([]*assigner, len(ins.Schema.Fields))
+	never := map[int]bool{} // columns without a value: the first row fails
+	for _, m := range ins.Missing {
+		never[m.Field] = !m.Zero
+	}
 	for i, f := range ins.Schema.Fields {
 		a, err := newAssigner(c.env.Expr, f, ins.Types[i], q.Columns[i].Type, c.strict)
 		if err != nil {
@@ -84,13 +88,31 @@ func (c *change) insertFrom(ctx context.Context, ins *plan.Insert, q *plan.Query
 		a.zero = !c.strict && (ins.Many || ins.Ignore)
 		as[i] = a
 	}
-	return c.each(ctx, q, func(x *query, b *vector.Batch) error {
+	convert := func(b *vector.Batch, before int) (*vector.Batch, error) {
 		now := &vector.Batch{Len: b.Len, Seq: -1, Cols: make([]*vector.Vec, len(as))}
-		for i, a := range as {
-			var err error
-			if now.Cols[i], err = a.convert(b.Cols[i], nil, b.Len, int(out.Matched)+1); err != nil {
-				return err
+		for _, i := range ins.Order {
+			if never[i] {
+				continue
 			}
+			var err error
+			if now.Cols[i], err = as[i].convert(b.Cols[i], nil, b.Len, before+1); err != nil {
+				return nil, err
+			}
+		}
+		if before == 0 && b.Len > 0 {
+			if err := c.missing(ins); err != nil {
+				return nil, err
+			}
+		}
+		return now, nil
+	}
+	return c.each(ctx, q, func(x *query, b *vector.Batch) error {
+		now, err := convert(b, int(out.Matched))
+		if err != nil {
+			if fault := c.firstFault(ctx, ins, x, b, int(out.Matched), d, convert); fault != nil {
+				return fault
+			}
+			return err
 		}
 		out.Matched += uint64(b.Len)
 		if ins.Existing != plan.Upsert {
@@ -100,6 +122,37 @@ func (c *change) insertFrom(ctx context.Context, ins *plan.Insert, q *plan.Query
 		out.Found += uint64(b.Len)
 		return t.write(ctx, now, nil, vector.Insert)
 	})
+}
+
+// firstFault finds the first row of b that cannot be inserted: the one that a
+// server which goes row by row tells of.
+func (c *change) firstFault(ctx context.Context, ins *plan.Insert, x *query, b *vector.Batch, before int, d *duplicates, convert func(*vector.Batch, int) (*vector.Batch, error)) error {
+	for i := range b.Len {
+		one, fault := convert(dense(b, []uint16{uint16(i)}), before+i)
+		if ins.Existing != plan.Upsert {
+			if fault == nil {
+				fault = d.add(ctx, x, one, &Outcome{})
+			} else if err := d.settle(ctx, &Outcome{}); err != nil {
+				return err
+			}
+		}
+		if fault != nil {
+			return fault
+		}
+	}
+	return nil
+}
+
+// missing tells of columns without value and default.
+func (c *change) missing(ins *plan.Insert) error {
+	for _, m := range ins.Missing {
+		err := m.Err
+		if !m.Zero {
+			return err
+		}
+		c.env.Expr.Warnings.Add(expr.Warning{Level: "Warning", Kind: errs.NoDefault, Message: err.Error()})
+	}
+	return nil
 }
 
 // staticPartition gives the values of PARTITION (a = 1) as text.

@@ -91,7 +91,7 @@ func (x *merging) bind(q *query) error {
 		}
 		switch w.Action {
 		case syntax.MergeUpdate:
-			if b.sets, err = x.c.bindSets(q, x.m.Target, x.m.Query.Columns, w.Sets); err != nil {
+			if b.sets, err = x.c.bindSets(q, x.m.Target, x.m.Query.Columns, w.Sets, true); err != nil {
 				return err
 			}
 			if b.rules, err = rulesOf(x.m.Target, w.Sets); err != nil {

@@ -26,8 +26,9 @@ type assignments struct {
 }
 
 // bindSets readies assignments for batches whose columns are cols. Values of
-// assignments are appended as columns, in order.
-func (c *change) bindSets(x *query, t *plan.Target, cols []plan.Column, sets []plan.Set) (*assignments, error) {
+// assignments are appended as columns, in order. With zero, and without strict mode, NULL
+// becomes the zero of a NOT NULL column.
+func (c *change) bindSets(x *query, t *plan.Target, cols []plan.Column, sets []plan.Set, zero bool) (*assignments, error) {
 	a := &assignments{c: c, t: t}
 	var l layout
 	for _, col := range cols {
@@ -42,7 +43,7 @@ func (c *change) bindSets(x *query, t *plan.Target, cols []plan.Column, sets []p
 		if err != nil {
 			return nil, err
 		}
-		as.zero = !c.strict
+		as.zero = zero && !c.strict
 		a.sets = append(a.sets, setting{Set: s, value: v, as: as})
 		l = append(l, s.New)
 	}
@@ -148,7 +149,7 @@ func Update(ctx context.Context, u *plan.Update, env Env) (out Outcome, err erro
 		for i, t := range us {
 			if t.sets == nil {
 				var err error
-				if t.sets, err = c.bindSets(x, t.Target, u.Query.Columns, u.Targets[i].Sets); err != nil {
+				if t.sets, err = c.bindSets(x, t.Target, u.Query.Columns, u.Targets[i].Sets, true); err != nil {
 					return err
 				}
 			}
@@ -166,6 +167,9 @@ func Update(ctx context.Context, u *plan.Update, env Env) (out Outcome, err erro
 			old := t.stored(mine)
 			now, changed, err := t.sets.run(mine, old, int(out.Matched)+1)
 			if err != nil {
+				if fault := c.firstUpdateFault(ctx, t, mine, int(out.Matched)+1); fault != nil {
+					return fault
+				}
 				return err
 			}
 			out.Matched += uint64(mine.Len)
@@ -204,6 +208,29 @@ func Update(ctx context.Context, u *plan.Update, env Env) (out Outcome, err erro
 	}
 	out.Affected, out.Found = out.Changed, out.Matched
 	return out, nil
+}
+
+// firstUpdateFault finds the first row of b that cannot be updated, or that would
+// take another's key before.
+func (c *change) firstUpdateFault(ctx context.Context, t *updating, b *vector.Batch, first int) error {
+	for i := range b.Len {
+		one := dense(b, []uint16{uint16(i)})
+		old := t.stored(one)
+		now, changed, fault := t.sets.run(one, old, first+i)
+		if fault != nil {
+			if t.moves {
+				if _, err := c.move(ctx, t, false); err != nil {
+					return err
+				}
+			}
+			return fault
+		}
+		if t.moves {
+			t.old.add(old.Cols, changed, len(changed))
+			t.now.add(now.Cols, changed, len(changed))
+		}
+	}
+	return nil
 }
 
 // replace writes the new rows at the positions changed.

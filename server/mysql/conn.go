@@ -113,7 +113,11 @@ func (c *conn) login(ctx context.Context, log *slog.Logger) bool {
 	c.caps, c.user, c.attrs = l.caps, l.user, l.attrs
 	acc, err := c.authenticate(loginCtx, l, false)
 	if err == nil {
-		c.sess, err = c.srv.cfg.Sessions.Open(loginCtx, c.options(acc, l))
+		// A factory may give a nil of its own type beside an error.
+		var s Session
+		if s, err = c.srv.cfg.Sessions.Open(loginCtx, c.options(acc, l)); err == nil {
+			c.sess = s
+		}
 	}
 	if err != nil {
 		if errDenied(err) {

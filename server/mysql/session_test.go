@@ -27,6 +27,10 @@ func TestRealSessions(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, _, addr := start(t, func(c *Config) { c.Sessions, c.Accounts = sessions{srv}, metadata.RootOnly{} })
+	var denied *driver.MySQLError
+	if err := open(t, "root:@tcp("+addr+")/nosuch").Ping(); !errors.As(err, &denied) || denied.Number != 1049 {
+		t.Errorf("a login with an unknown database: %v", err)
+	}
 	for _, options := range []string{"", "interpolateParams=true", "compress=true&tls=skip-verify"} {
 		db := open(t, dsn("root", "", addr, "multiStatements=true&parseTime=true&"+options))
 		for _, q := range []string{"DROP TABLE IF EXISTS t",

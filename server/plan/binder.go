@@ -23,6 +23,7 @@ type binder struct {
 
 	targets map[*syntax.TableName]Access // tables of FROM that the statement changes
 	verb    string                       // of the statement, for messages about them
+	ignore  bool                         // UPDATE IGNORE, INSERT IGNORE
 	opened  []*Target
 }
 

@@ -76,7 +76,7 @@ func (b *binder) abandon(err error) {
 // BindUpdate binds UPDATE of one table or several.
 func BindUpdate(ctx context.Context, s *syntax.Update, env *Env) (u *Update, err error) {
 	b := newBinder(ctx, env)
-	b.verb = "UPDATE"
+	b.verb, b.ignore = "UPDATE", s.Ignore
 	defer func() { b.abandon(err) }()
 	bl := &block{b: b}
 	if bl.ctes, err = with(s.With, nil, nil); err != nil {
@@ -365,7 +365,7 @@ func (s *setScope) Resolve(e syntax.Expr) (expr.Expr, error) {
 			return nil, unknownColumn(d.Column, inFields)
 		}
 	}
-	return s.bl.b.defaultOf(s.target, at, d.Pos())
+	return s.bl.b.defaulted(s.target, at, d.Pos())
 }
 
 // BindDelete binds DELETE from one table or several.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/thermocline/thermocline/internal/errs"
 	"github.com/thermocline/thermocline/internal/syntax"
+	"github.com/thermocline/thermocline/internal/vector"
 	"github.com/thermocline/thermocline/scan/expr"
 )
 
@@ -28,6 +29,8 @@ type Insert struct {
 	// Sources give the rows, one after the other, with a column for each of the
 	// schema's, of whatever type. Exec converts as an assignment does.
 	Sources []*Query
+	// Order are the columns in the order in which they are given values.
+	Order []int
 	// Many says that the statement may have several rows: then values that do
 	// not fit are only warned about without strict mode.
 	Many     bool
@@ -43,6 +46,16 @@ type Insert struct {
 	Dynamic   bool
 	// Ignore turns errors of values into warnings.
 	Ignore bool
+	// Missing are the columns that get no value and have no default: an error at
+	// the first row, or a warning.
+	Missing []MissingDefault
+}
+
+// MissingDefault is a column that was given no value and has no default.
+type MissingDefault struct {
+	Field int
+	Err   error
+	Zero  bool // without strict mode it is the zero of its type
 }
 
 // insertOptions may stand in the OPTIONS of an INSERT's table and change nothing
@@ -72,7 +85,7 @@ func BindInsert(ctx context.Context, s *syntax.Insert, env *Env) (ins *Insert, e
 		return nil, errs.Unsupportedf(s.Pos(), "INSERT OVERWRITE with IGNORE or ON DUPLICATE KEY UPDATE")
 	}
 	b := newBinder(ctx, env)
-	b.verb = verb
+	b.verb, b.ignore = verb, s.Ignore
 	t, err := b.openTarget(s.Table.Name, access, verb)
 	if err != nil {
 		return nil, err
@@ -147,18 +160,26 @@ func BindInsert(ctx context.Context, s *syntax.Insert, env *Env) (ins *Insert, e
 	for k, i := range target {
 		at[i] = k
 	}
+	ins.Order = slices.Clone(target)
+	for i := range at {
+		if at[i] < 0 {
+			ins.Order = append(ins.Order, i)
+		}
+	}
 	defaults := make([]expr.Expr, len(names))
 	for i := range names {
 		if static[i] != nil {
 			defaults[i] = static[i]
 			continue
 		}
-		// Whether a missing default matters shows where it is asked for.
-		d, err := b.defaultOf(t, i, s.Pos())
-		if err != nil && at[i] < 0 {
-			return nil, err
-		}
-		if err == nil {
+		if at[i] < 0 {
+			d, missing := b.defaultOf(t, i, s.Pos())
+			if missing != nil {
+				ins.Missing = append(ins.Missing, MissingDefault{i, missing, d != nil})
+			}
+			if d == nil {
+				d = expr.Literal(expr.NullValue())
+			}
 			defaults[i] = d
 		}
 	}
@@ -259,8 +280,57 @@ func (b *binder) partitionValue(it *syntax.PartitionItem) (expr.Expr, error) {
 	return expr.Literal(v), nil
 }
 
+// defaulted is DEFAULT where it is written: a column without one fails, or warns,
+// when the row is made.
+func (b *binder) defaulted(t *Target, i, pos int) (expr.Expr, error) {
+	x, missing := b.defaultOf(t, i, pos)
+	if missing == nil {
+		return x, nil
+	}
+	typ := t.Types[i]
+	typ.Nullable = true
+	if x != nil {
+		typ = x.Type()
+	}
+	return &missingDefault{typ: typ, zero: x, err: missing}, nil
+}
+
+// missingDefault is DEFAULT of a column that has none.
+type missingDefault struct {
+	typ  expr.Type
+	zero expr.Expr // what stands for it without strict mode; nil: it is an error
+	err  error
+}
+
+// Type implements expr.Expr.
+func (m *missingDefault) Type() expr.Type { return m.typ }
+
+// Eval implements expr.Expr.
+func (m *missingDefault) Eval(ctx *expr.Context, b *vector.Batch) (*vector.Vec, error) {
+	if m.zero == nil {
+		return nil, m.err
+	}
+	ctx.Warnings.Add(expr.Warning{Level: "Warning", Kind: errs.NoDefault, Message: m.err.Error()})
+	return m.zero.Eval(ctx, b)
+}
+
+// Children implements expr.Expr.
+func (m *missingDefault) Children() []expr.Expr { return nil }
+
+// With implements expr.Expr.
+func (m *missingDefault) With([]expr.Expr) expr.Expr { return m }
+
+// Traits implements expr.Expr: it must not be folded.
+func (m *missingDefault) Traits() expr.Traits { return expr.Volatile }
+
+// Key implements expr.Expr.
+func (m *missingDefault) Key() string { return "default#" + m.err.Error() }
+
+func (m *missingDefault) String() string { return "DEFAULT" }
+
 // defaultOf returns what a column is when nothing is said: its default, NULL, or
-// without strict mode the zero of its type.
+// without strict mode the zero of its type beside an error that tells of it. A
+// column that must be given has only the error.
 func (b *binder) defaultOf(t *Target, i, pos int) (expr.Expr, error) {
 	f := t.Schema.Fields[i]
 	switch {
@@ -270,14 +340,14 @@ func (b *binder) defaultOf(t *Target, i, pos int) (expr.Expr, error) {
 		return expr.Literal(expr.NullValue()), nil
 	}
 	missing := errs.UserAt(pos, errs.NoDefault, "Field '%s' doesn't have a default value", f.Name)
-	if b.env.Expr.Mode.Has(expr.StrictTransTables) || b.env.Expr.Mode.Has(expr.StrictAllTables) {
+	if !b.ignore && (b.env.Expr.Mode.Has(expr.StrictTransTables) || b.env.Expr.Mode.Has(expr.StrictAllTables)) {
 		return nil, missing
 	}
 	zero, ok := expr.ZeroValue(t.Types[i])
 	if !ok {
 		return nil, missing
 	}
-	return expr.Literal(zero), nil
+	return expr.Literal(zero), missing
 }
 
 // onDuplicate binds ON DUPLICATE KEY UPDATE. The old row has the table's name,
@@ -416,7 +486,7 @@ func (b *binder) insertValues(s *syntax.Insert, ins *Insert, target, at []int, d
 				continue
 			}
 			sc := &insertScope{scope: scope{bl: bl, clause: inFields, rel: &bl.rel, noAggs: true, noSubs: "correlated subqueries in VALUES"},
-				ins: ins, column: i, defaults: defaults}
+				ins: ins, column: i}
 			x, err := expr.Bind(b.env.Expr, r[at[i]], sc)
 			if err != nil {
 				return err
@@ -446,9 +516,8 @@ func alike(a, b []expr.Expr) bool {
 // insertScope adds DEFAULT to a scope.
 type insertScope struct {
 	scope
-	ins      *Insert
-	column   int
-	defaults []expr.Expr
+	ins    *Insert
+	column int
 }
 
 // Resolve implements expr.Scope.
@@ -463,8 +532,5 @@ func (s *insertScope) Resolve(e syntax.Expr) (expr.Expr, error) {
 			return nil, unknownColumn(d.Column, inFields)
 		}
 	}
-	if s.defaults[at] == nil {
-		return nil, errs.UserAt(d.Pos(), errs.NoDefault, "Field '%s' doesn't have a default value", s.ins.Schema.Fields[at].Name)
-	}
-	return s.defaults[at], nil
+	return s.bl.b.defaulted(s.ins.Target, at, d.Pos())
 }

@@ -235,7 +235,7 @@ func (bl *block) when(w *syntax.MergeWhen, m *Merge, srel, trel relation) (When,
 		}
 		for i, x := range out.Values {
 			if x == nil {
-				d, err := b.defaultOf(m.Target, i, w.Pos())
+				d, err := b.defaulted(m.Target, i, w.Pos())
 				if err != nil {
 					return out, err
 				}
