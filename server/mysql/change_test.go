@@ -374,11 +374,6 @@ func runScript(t *testing.T, seed uint64, keyed, real bool, oracleDSN, ownDSN st
 		plain = bucket
 	}
 	add("paimon", ownDSN, map[string]string{"t": db + ".t", "u": db + ".u", "round": ""}, "SET lake_insert = 'strict'", "CREATE DATABASE "+db, "CREATE TABLE "+db+".t "+cols+plain, "CREATE TABLE "+db+".u "+ucols+bucket)
-	if !keyed {
-		if o := peers[2].exec("DELETE FROM {t}"); o.code == 1235 {
-			peers = peers[:2]
-		}
-	}
 	s := &script{r: rand.New(rand.NewPCG(seed, 7)), mysql: real}
 	if !keyed {
 		s.rest = ", a, b, c, d, e"
