@@ -15,6 +15,7 @@ import (
 	"github.com/thermocline/thermocline/connector/fileio/s3"
 	"github.com/thermocline/thermocline/connector/format"
 	"github.com/thermocline/thermocline/connector/format/avro"
+	"github.com/thermocline/thermocline/connector/format/blob"
 	"github.com/thermocline/thermocline/connector/format/orc"
 	"github.com/thermocline/thermocline/connector/format/parquet"
 	"github.com/thermocline/thermocline/connector/paimon"
@@ -41,7 +42,7 @@ type warehouse struct {
 // formats are the formats of data files: Parquet is read and written, the others
 // are read.
 func formats() *format.Registry {
-	return format.NewRegistry(parquet.Format{}, orc.Format{}, avro.Format{})
+	return format.NewRegistry(parquet.Format{}, orc.Format{}, avro.Format{}, blob.Format{})
 }
 
 // openFiles returns the door to local files and to object stores. properties

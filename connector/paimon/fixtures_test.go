@@ -12,6 +12,7 @@ import (
 	"github.com/thermocline/thermocline/connector/fileio"
 	"github.com/thermocline/thermocline/connector/format"
 	"github.com/thermocline/thermocline/connector/format/avro"
+	"github.com/thermocline/thermocline/connector/format/blob"
 	"github.com/thermocline/thermocline/connector/format/jsonl"
 	"github.com/thermocline/thermocline/connector/format/orc"
 	"github.com/thermocline/thermocline/connector/format/parquet"
@@ -23,7 +24,7 @@ import (
 var ctx = context.Background()
 
 func newDriver() *paimon.Driver {
-	return paimon.NewDriver(paimon.Config{Files: fileio.Local{}, Formats: format.NewRegistry(parquet.Format{}, orc.Format{}, avro.Format{})})
+	return paimon.NewDriver(paimon.Config{Files: fileio.Local{}, Formats: format.NewRegistry(parquet.Format{}, orc.Format{}, avro.Format{}, blob.Format{})})
 }
 
 // scanOptions vary how a table is read, without changing its rows.

@@ -20,6 +20,9 @@ func (st *State) Addressed(base func(e *spec.ManifestEntry) int64) (*State, erro
 	if len(st.schema.PrimaryKeys) > 0 {
 		return nil, errs.Internalf("address the rows of table %s: it has a primary key", st.src.Name)
 	}
+	if evolves(st.schema) {
+		return nil, errs.Unsupportedf(-1, "changing rows of tables with '%s' = 'true' (table %s)", evolutionOption, st.src.Name)
+	}
 	if st.schema.Options[fallbackOption] != "" {
 		return nil, errs.Unsupportedf(-1, "changing rows of tables with '%s' (table %s)", fallbackOption, st.src.Name)
 	}

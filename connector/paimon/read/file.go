@@ -39,33 +39,41 @@ type source struct {
 
 // newLayout matches columns by field id (paimon-format: schema evolution).
 func (sc *scan) newLayout(from *catalog.Schema, merge bool) (*layout, error) {
-	to := sc.st.schema
 	l := &layout{}
 	cols := sc.req.Columns
 	if merge {
 		cols, l.keys = sc.mergeCols, sc.mergeKeys
 	}
 	for _, c := range cols {
-		f := to.Fields[c]
-		s := source{typ: f.Type, partition: -1, file: -1}
-		for i, k := range to.PartitionKeys {
-			if k == f.Name {
-				s.partition = i
-			}
+		if err := sc.addColumn(l, from, c); err != nil {
+			return nil, err
 		}
-		if at := fieldByID(from, f.ID); at >= 0 && s.partition < 0 {
-			old := from.Fields[at]
-			var err error
-			if s.cast, err = newCast(old.Type, f.Type); err != nil {
-				return nil, fmt.Errorf("%w (column %q of table %s)", err, f.Name, sc.st.src.Name)
-			}
-			s.cast = checkedVariants(s.cast, f.Type)
-			s.file = len(l.file)
-			l.file = append(l.file, format.Column{Name: old.Name, Type: old.Type, ID: old.ID})
-		}
-		l.cols = append(l.cols, s)
 	}
 	return l, nil
+}
+
+// addColumn adds a column of the table to a layout of files of a schema.
+func (sc *scan) addColumn(l *layout, from *catalog.Schema, c int) error {
+	to := sc.st.schema
+	f := to.Fields[c]
+	s := source{typ: f.Type, partition: -1, file: -1}
+	for i, k := range to.PartitionKeys {
+		if k == f.Name {
+			s.partition = i
+		}
+	}
+	if at := fieldByID(from, f.ID); at >= 0 && s.partition < 0 {
+		old := from.Fields[at]
+		var err error
+		if s.cast, err = newCast(old.Type, f.Type); err != nil {
+			return fmt.Errorf("%w (column %q of table %s)", err, f.Name, sc.st.src.Name)
+		}
+		s.cast = checkedVariants(s.cast, f.Type)
+		s.file = len(l.file)
+		l.file = append(l.file, format.Column{Name: old.Name, Type: old.Type, ID: old.ID})
+	}
+	l.cols = append(l.cols, s)
+	return nil
 }
 
 // fileOptions say what else to read of a file.
@@ -76,6 +84,9 @@ type fileOptions struct {
 	keysOnly bool // filter by key columns only
 	part     int  // with parts > 1: the share of the file to read
 	parts    int
+
+	layout    *layout // nil: that of the file's schema
+	untracked bool    // without the columns of RowTracking and Addressed
 }
 
 // fileReader reads one data file as columns of the table: those of the layout,
@@ -95,7 +106,10 @@ type fileReader struct {
 }
 
 func (sc *scan) openFile(ctx context.Context, e *spec.ManifestEntry, opts fileOptions) (*fileReader, error) {
-	l := sc.layouts[layoutKey{e.File.SchemaID, opts.merge}]
+	l := opts.layout
+	if l == nil {
+		l = sc.layouts[layoutKey{e.File.SchemaID, opts.merge}]
+	}
 	path, err := sc.paths.DataFile(e)
 	if err != nil {
 		return nil, sc.st.src.vanished(sc.st.snap, e.File.FileName, err)
@@ -136,7 +150,7 @@ func (sc *scan) openFile(ctx context.Context, e *spec.ManifestEntry, opts fileOp
 // start opens the file itself, when anything of it has to be read.
 func (f *fileReader) start(ctx context.Context) error {
 	sc, e, l, opts := f.sc, f.e, f.layout, f.opts
-	if len(l.file) == 0 && !opts.merge && !opts.kinds && !sc.st.tracking {
+	if len(l.file) == 0 && !opts.merge && !opts.kinds && !f.tracking() {
 		if opts.part > 0 {
 			f.left = 0
 		}
@@ -156,7 +170,7 @@ func (f *fileReader) start(ctx context.Context) error {
 			ro.Columns = append(ro.Columns, format.Column{Name: spec.KindColumn, Type: catalog.TTinyInt.Required(), ID: spec.KindID})
 		}
 	}
-	if sc.st.tracking {
+	if f.tracking() {
 		// Files that compaction wrote have these columns, others lack them.
 		ro.Strict = false
 		ro.Columns = append(append([]format.Column(nil), l.file...), format.Column{Name: rowIDColumn, Type: catalog.TBigInt, ID: rowIDColumnID},
@@ -183,6 +197,9 @@ func (f *fileReader) start(ctx context.Context) error {
 	}
 	return nil
 }
+
+// tracking reports whether the columns of RowTracking are read.
+func (f *fileReader) tracking() bool { return f.sc.st.tracking && !f.opts.untracked }
 
 // LocalPath strips the scheme of a local URI, as external paths have it.
 func LocalPath(path string) string { return spec.LocalPath(path) }
@@ -305,14 +322,14 @@ func (f *fileReader) Next(ctx context.Context) (*vector.Batch, error) {
 		}
 		out.Cols[i] = v
 	}
-	if in != nil && f.sc.st.tracking {
+	if in != nil && f.tracking() {
 		n := len(f.layout.file)
 		if !f.e.File.FirstRowID.OK && in.Cols[n].HasNulls() {
 			return nil, errs.Corruptf("table %s, snapshot %d: the file %s has rows without ids", f.sc.st.src.Name, f.sc.st.snap.ID, f.path)
 		}
 		first, last := f.e.File.FirstRowID.V+out.Seq, f.e.File.MaxSequence
 		out.Cols = append(out.Cols, filled(in.Cols[n], func(i int) int64 { return first + int64(i) }), filled(in.Cols[n+1], func(int) int64 { return last }))
-		if f.sc.st.address != nil {
+		if f.sc.st.address != nil && !f.opts.untracked {
 			f.addresses(out)
 		}
 		return out, nil
@@ -326,7 +343,7 @@ func (f *fileReader) Next(ctx context.Context) (*vector.Batch, error) {
 			out.Cols = append(out.Cols, v)
 		}
 	}
-	if f.sc.st.address != nil {
+	if f.sc.st.address != nil && !f.opts.untracked {
 		f.addresses(out)
 	}
 	return out, nil

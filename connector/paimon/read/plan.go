@@ -123,6 +123,17 @@ func (st *State) RowCount(ctx context.Context) (int64, bool, error) {
 	rows, exact := int64(0), true
 	for _, b := range buckets {
 		b.open(l)
+		if evolves(st.schema) {
+			list, err := st.src.families(b.files)
+			if err != nil {
+				return -1, false, nil // planning says why
+			}
+			for _, f := range list {
+				rows += f.rows
+			}
+			exact = exact && len(dels) == 0
+			continue
+		}
 		for _, f := range b.files {
 			rows += f.File.RowCount
 			if d, ok := dels[f.File.FileName]; ok {
@@ -222,7 +233,7 @@ func (st *State) plan(ctx context.Context, req connector.ScanRequest, not map[st
 		if c < 0 || c >= len(st.schema.Fields) {
 			return nil, errs.Internalf("plan table %s: column %d of %d", st.src.Name, c, len(st.schema.Fields))
 		}
-		if err := st.src.refuseColumn(st.schema.Fields[c]); err != nil {
+		if err := st.src.refuseColumn(st.schema, st.schema.Fields[c]); err != nil {
 			return nil, err
 		}
 	}
@@ -253,6 +264,9 @@ func (st *State) plan(ctx context.Context, req connector.ScanRequest, not map[st
 	if len(sc.deletions) > 0 && !g.Vectors {
 		return nil, errs.Unsupportedf(-1, "reading tables with deletion vectors but without 'deletion-vectors.enabled' (table %s)", st.src.Name)
 	}
+	if len(sc.deletions) > 0 && evolves(st.schema) {
+		return nil, errs.Unsupportedf(-1, "reading tables with deletion vectors and 'data-evolution.enabled' = 'true' (table %s)", st.src.Name)
+	}
 	if err := sc.loadSchemas(ctx); err != nil {
 		return nil, err
 	}
@@ -263,8 +277,11 @@ func (st *State) plan(ctx context.Context, req connector.ScanRequest, not map[st
 			continue
 		}
 		total := len(b.refs)
-		files, err := p.bucket(j, b)
-		if err != nil {
+		var files []*spec.ManifestEntry
+		if evolves(st.schema) { // there, no file's statistics are those of its rows
+			b.open(l)
+			files = b.files
+		} else if files, err = p.bucket(j, b); err != nil {
 			return nil, err
 		}
 		plan.Files += len(files)

@@ -27,7 +27,7 @@ func (s *Source) refuseTable(schema *catalog.Schema) error {
 			}
 		}
 	}
-	for _, k := range []string{"data-evolution.enabled", "postpone.merge-on-read", "sequence.snapshot-ordering", "chain-table.enabled", "query-auth.enabled"} {
+	for _, k := range []string{"postpone.merge-on-read", "sequence.snapshot-ordering", "chain-table.enabled", "query-auth.enabled"} {
 		if o.Bool(k, false) {
 			return no("reading tables with '%s' = 'true'", k)
 		}
@@ -47,7 +47,7 @@ func (s *Source) refuseFile(schema *catalog.Schema, e *spec.ManifestEntry) error
 	if _, err := s.Formats.ByFile(e.File.FileName); err != nil {
 		return errs.Unsupportedf(-1, "data files of the format %q (file %s of table %s)", format.FormatOf(e.File.FileName), e.File.FileName, s.Name)
 	}
-	if e.File.WriteCols.OK && !writesAll(schema, e.File.WriteCols.V) {
+	if e.File.WriteCols.OK && !evolves(schema) && !writesAll(schema, e.File.WriteCols.V) {
 		return errs.Unsupportedf(-1, "data files with some columns only (file %s of table %s)", e.File.FileName, s.Name)
 	}
 	return nil
@@ -68,8 +68,17 @@ func writesAll(schema *catalog.Schema, cols []string) bool {
 }
 
 // refuseColumn refuses types that cannot be read.
-func (s *Source) refuseColumn(f catalog.Field) error {
+func (s *Source) refuseColumn(schema *catalog.Schema, f catalog.Field) error {
 	bad := func(t catalog.Type) bool { return t.Kind == catalog.Blob }
+	if f.Type.Kind == catalog.Blob && evolves(schema) {
+		// Of the fields below, values are addresses of what shall be read.
+		for _, k := range []string{"blob-descriptor-field", "blob-view-field", "blob-external-storage-field"} {
+			if schema.Options[k] != "" {
+				return errs.Unsupportedf(-1, "reading columns of type BLOB of tables with '%s' (column %q of table %s)", k, f.Name, s.Name)
+			}
+		}
+		return nil
+	}
 	var walk func(t catalog.Type) error
 	walk = func(t catalog.Type) error {
 		if bad(t) {

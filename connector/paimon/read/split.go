@@ -85,6 +85,7 @@ type section struct {
 	deletes   bool                    // not merge: files may hold rows that are deletions
 	part      int                     // not merge, parts > 1: the share of the one file to read
 	parts     int
+	family    *family // files that hold columns of the same rows; runs has all of them
 	rows      int64
 	bytes     int64
 }
@@ -107,6 +108,18 @@ func newSection(partition spec.BinaryRow, runs [][]*spec.ManifestEntry) *section
 // sections cuts the files of a bucket.
 func (sc *scan) sections(b *bucket, files []*spec.ManifestEntry) ([]*section, error) {
 	var out []*section
+	if evolves(sc.st.schema) {
+		list, err := sc.st.src.families(files)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range list {
+			s := newSection(b.partition, [][]*spec.ManifestEntry{append(slices.Clone(f.files), f.parts...)})
+			s.family, s.rows, s.deletes = f, f.rows, false
+			out = append(out, s)
+		}
+		return out, nil
+	}
 	if len(sc.st.schema.PrimaryKeys) == 0 || sc.rules.Alone(files) {
 		for _, f := range files {
 			s := newSection(b.partition, [][]*spec.ManifestEntry{{f}})
@@ -250,7 +263,7 @@ func cut(sections []*section, target int64) []*section {
 	var out []*section
 	for _, s := range sections {
 		n := int(s.bytes / target)
-		if s.merge || len(s.runs[0]) != 1 || n < 2 {
+		if s.merge || s.family != nil || len(s.runs[0]) != 1 || n < 2 {
 			out = append(out, s)
 			continue
 		}
@@ -336,6 +349,9 @@ func (r *splitReader) Close() error {
 
 // open starts reading a section.
 func (sc *scan) open(ctx context.Context, s *section) (connector.BatchReader, error) {
+	if s.family != nil {
+		return sc.openFamily(s)
+	}
 	if !s.merge {
 		return &rawReader{sc: sc, s: s}, nil
 	}
