@@ -284,7 +284,7 @@ func (st *State) planChanges(ctx context.Context, req connector.ScanRequest) (*c
 		if c < 0 || c >= len(st.schema.Fields) {
 			return nil, errs.Internalf("plan table %s: column %d of %d", st.src.Name, c, len(st.schema.Fields))
 		}
-		if err := st.src.refuseColumn(st.schema.Fields[c]); err != nil {
+		if err := st.src.refuseColumn(st.schema, st.schema.Fields[c]); err != nil {
 			return nil, err
 		}
 	}
@@ -293,6 +293,9 @@ func (st *State) planChanges(ctx context.Context, req connector.ScanRequest) (*c
 	}
 	if err := st.src.refuseTable(st.schema); err != nil {
 		return nil, err
+	}
+	if evolves(st.schema) {
+		return nil, errs.Unsupportedf(-1, "incremental reads of tables with '%s' = 'true' (table %s)", evolutionOption, st.src.Name)
 	}
 	if st.schema.Options[fallbackOption] != "" {
 		return nil, errs.Unsupportedf(-1, "incremental reads of tables with '%s' (table %s)", fallbackOption, st.src.Name)

@@ -44,7 +44,7 @@ func (st *State) planDiff(ctx context.Context, req connector.ScanRequest, g *mer
 	all := req
 	all.Columns = nil
 	for c, f := range st.schema.Fields {
-		if err := st.src.refuseColumn(f); err != nil {
+		if err := st.src.refuseColumn(st.schema, f); err != nil {
 			return nil, err
 		}
 		all.Columns = append(all.Columns, c)
