@@ -48,6 +48,14 @@ type FileIO interface {
 	RemoveAll(ctx context.Context, dir string) error
 }
 
+// Leaving is a store in which crashed processes leave temporary files, which List
+// does not show.
+type Leaving interface {
+	// Leftovers returns the temporary files directly in dir. Those that are not old
+	// may belong to a write that goes on.
+	Leftovers(ctx context.Context, dir string) ([]Info, error)
+}
+
 // Info describes a file or directory.
 type Info struct {
 	Name    string // last element of the path

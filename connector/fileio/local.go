@@ -262,6 +262,37 @@ func (Local) List(ctx context.Context, dir string) ([]Info, error) {
 	return out, nil
 }
 
+// Leftovers implements Leaving: the temporary files of writes that a crash cut.
+func (Local) Leftovers(ctx context.Context, dir string) ([]Info, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, wrap("list", dir, err)
+	}
+	var out []Info
+	for _, e := range entries {
+		if !isTemporary(e.Name()) {
+			continue
+		}
+		st, err := e.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, wrap("list", dir, err)
+		}
+		if st.Mode().IsRegular() {
+			out = append(out, localInfo(st))
+		}
+	}
+	return out, nil
+}
+
 func isTemporary(name string) bool {
 	return strings.HasPrefix(name, ".") && strings.HasSuffix(name, ".tmp")
 }

@@ -155,6 +155,18 @@ func (m *Mux) List(ctx context.Context, dir string) ([]Info, error) {
 	return fs.List(ctx, dir)
 }
 
+// Leftovers implements Leaving.
+func (m *Mux) Leftovers(ctx context.Context, dir string) ([]Info, error) {
+	fs, dir, err := m.pick(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	if l, ok := fs.(Leaving); ok {
+		return l.Leftovers(ctx, dir)
+	}
+	return nil, nil
+}
+
 // Remove implements FileIO.
 func (m *Mux) Remove(ctx context.Context, path string) error {
 	fs, path, err := m.pick(ctx, path)

@@ -1,6 +1,8 @@
 package paimon
 
 import (
+	"context"
+
 	"github.com/thermocline/thermocline/connector/paimon/maintain"
 )
 
@@ -12,3 +14,13 @@ func (t *Table) Maintain() *maintain.Table {
 	}
 	return maintain.New(cfg)
 }
+
+// Keep does what maintenance is due on an owned table besides compaction: expiry,
+// automatic tags, orphan cleaning (DESIGN D13). It looks at most once a minute.
+func (t *Table) Keep(ctx context.Context) error {
+	k, _ := t.driver.keepers.LoadOrStore(t.MetaDir(), &maintain.Keeper{})
+	return k.(*maintain.Keeper).Run(ctx, t.Maintain())
+}
+
+// Owned reports whether the table is maintained without being asked for.
+func (t *Table) Owned() bool { return maintain.Owned(t.schema.Options) }

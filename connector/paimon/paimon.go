@@ -12,6 +12,7 @@ package paimon
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/thermocline/thermocline/catalog"
@@ -41,13 +42,17 @@ type Config struct {
 	// Pinned returns the snapshots of a table, by its UUID, that statements of this
 	// process read now, so that expiry leaves them (DESIGN D19). nil: none.
 	Pinned func(table string) []int64
+	// Maintained says that somebody calls Table.Keep for owned tables now and then.
+	// Else commits do it.
+	Maintained bool
 }
 
 // Driver opens and makes tables. It is safe for concurrent use; tables opened
 // by one driver share its caches.
 type Driver struct {
-	cfg   Config
-	cache *read.Cache
+	cfg     Config
+	cache   *read.Cache
+	keepers sync.Map // *maintain.Keeper by a table's directory of metadata
 }
 
 // NewDriver makes a driver.

@@ -41,6 +41,9 @@ type Config struct {
 	// Lock is taken around the creation of each snapshot, where a catalog asks for
 	// it (DESIGN D12); nil takes none.
 	Lock LockFunc
+	// Committed, if not nil, is called after each commit that made a snapshot. What
+	// it returns is logged: the commit stands.
+	Committed func(ctx context.Context, snapshot int64) error
 	// Now and Sleep are the clock; nil is the real one. Sleep returns the
 	// context's error when it ends first.
 	Now   func() time.Time
@@ -58,7 +61,6 @@ type Committer struct {
 	minWait   time.Duration
 	maxWait   time.Duration
 	timeout   time.Duration // of a commit's attempts together; 0: none
-	expiry    expiryOptions
 	// emptyCommits makes snapshots of commits that change nothing.
 	emptyCommits bool
 	rowTracking  bool
@@ -75,9 +77,8 @@ type Committer struct {
 	}
 	// unsettled are attempts of earlier calls that may have happened, by nonce
 	// and kind.
-	unsettled  map[unsettledKey][]attempt
-	nextExpiry time.Time
-	warned     bool // of a foreign engine
+	unsettled map[unsettledKey][]attempt
+	warned    bool // of a foreign engine
 }
 
 type unsettledKey struct {
@@ -111,7 +112,6 @@ func New(cfg Config) (*Committer, error) {
 		retries:      int(o.Int("commit.max-retries", 10)),
 		minWait:      o.Duration("commit.min-retry-wait", 10*time.Millisecond),
 		maxWait:      o.Duration("commit.max-retry-wait", 10*time.Second),
-		expiry:       readExpiryOptions(o),
 		timeout:      o.Duration("commit.timeout", 0),
 		emptyCommits: o.Bool("commit.force-create-snapshot", false) || !o.Bool("snapshot.ignore-empty-commit", true),
 		rowTracking:  o.Bool("row-tracking.enabled", false),
@@ -134,7 +134,7 @@ func refuse(s *catalog.Schema, o *spec.Options) error {
 			return errs.Unsupportedf(-1, "writing tables with %s", key)
 		}
 	}
-	for key, none := range map[string]string{"metadata.iceberg.storage": "disabled", "tag.automatic-creation": "none"} {
+	for key, none := range map[string]string{"metadata.iceberg.storage": "disabled"} {
 		if v := o.String(key, none); !strings.EqualFold(v, none) {
 			return errs.Unsupportedf(-1, "writing tables with %s = %s", key, v)
 		}
@@ -143,6 +143,13 @@ func refuse(s *catalog.Schema, o *spec.Options) error {
 		return err
 	}
 	return o.Err
+}
+
+func newNonce() string { return uuid.NewString() }
+
+// gains reports whether rewritten manifests are better than those before.
+func gains(now, before []spec.ManifestMeta) bool {
+	return len(now) < len(before) || slices.ContainsFunc(before, func(m spec.ManifestMeta) bool { return m.Deleted > 0 })
 }
 
 func sleep(ctx context.Context, d time.Duration) error {
@@ -168,6 +175,14 @@ func (c *Committer) Commit(ctx context.Context, cm *connector.Committable) (conn
 	if err != nil {
 		return connector.CommitResult{}, err
 	}
+	res, err := c.commitLocked(ctx, cm, messages)
+	if err == nil {
+		c.after(ctx, res.Snapshot)
+	}
+	return res, err
+}
+
+func (c *Committer) commitLocked(ctx context.Context, cm *connector.Committable, messages []*Message) (connector.CommitResult, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	res, err := c.commit(ctx, cm, messages)
@@ -182,9 +197,6 @@ func (c *Committer) Commit(ctx context.Context, cm *connector.Committable) (conn
 			m.state.Store(messageOpen)
 		}
 	}
-	if err == nil && res.Snapshot > 0 {
-		c.expireSometimes(ctx)
-	}
 	return res, err
 }
 
@@ -195,7 +207,7 @@ func (c *Committer) commit(ctx context.Context, cm *connector.Committable, messa
 		return connector.CommitResult{}, err
 	}
 	if cm.Nonce == "" {
-		cm.Nonce = uuid.NewString()
+		cm.Nonce = newNonce()
 	}
 	var compacts []*Message
 	rows, added := false, false
@@ -272,7 +284,9 @@ type change struct {
 	messages []*Message
 	// overwrite is what an overwrite replaces, nil for other changes.
 	overwrite scope
-	search    bool // an earlier call may have committed it: look for it, remove nothing of it
+	restore   *spec.Snapshot // the state to go back to
+	rewrite   bool           // manifests are rewritten, and nothing else
+	search    bool           // an earlier call may have committed it: look for it, remove nothing of it
 }
 
 // attempt is a snapshot that may have been created: we do not know.
@@ -537,7 +551,14 @@ func (c *Committer) build(ctx context.Context, ch *change, latest *spec.Snapshot
 		return nil, err
 	}
 
-	base, err := files.mergeManifests(ctx, previous)
+	var base []spec.ManifestMeta
+	if ch.rewrite {
+		if base, err = files.mergeAll(ctx, previous); err == nil && (latest == nil || !gains(base, previous)) {
+			return nil, nil
+		}
+	} else {
+		base, err = files.mergeManifests(ctx, previous)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -614,6 +635,9 @@ func assignRows(entries []spec.ManifestEntry, snapshot int64, next *int64) {
 
 // properties returns the properties of a change's snapshot.
 func (c *Committer) properties(ctx context.Context, ch *change, latest *spec.Snapshot) (map[string]string, error) {
+	if ch.rewrite {
+		return nil, nil
+	}
 	if ch.kind != spec.KindCompact {
 		out := maps.Clone(ch.cm.Properties)
 		if out == nil {

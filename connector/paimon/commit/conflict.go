@@ -15,7 +15,12 @@ import (
 // looking for conflicts, and changes index as the change does. nil means that a
 // compaction has nothing left to do.
 func (c *Committer) entries(ctx context.Context, ch *change, latest *spec.Snapshot, index *indexState) ([]spec.ManifestEntry, error) {
-	if ch.kind == spec.KindCompact {
+	switch {
+	case ch.rewrite:
+		return []spec.ManifestEntry{}, nil
+	case ch.restore != nil:
+		return c.restoreEntries(ctx, ch.restore, latest, index)
+	case ch.kind == spec.KindCompact:
 		return c.compactEntries(ctx, ch, latest, index)
 	}
 	if err := c.checkRead(ctx, ch, latest); err != nil {

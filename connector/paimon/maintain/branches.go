@@ -119,7 +119,11 @@ func (t *Table) CreateBranch(ctx context.Context, name, tag string, ifNotExists 
 	if err := t.copyTo(ctx, t.paths.Tag(tag), b.paths.Tag(tag)); err != nil {
 		return fmt.Errorf("create the branch %s of %s: %w", name, t.cfg.Name, err)
 	}
-	data, err := at.Snapshot.Marshal()
+	first, err := t.revived(ctx, at.Snapshot)
+	if err != nil {
+		return err
+	}
+	data, err := first.Marshal()
 	if err != nil {
 		return err
 	}

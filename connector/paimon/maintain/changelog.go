@@ -134,9 +134,20 @@ func (t *Table) record(ctx context.Context, id int64) (*spec.Snapshot, error) {
 // dropChangelogs removes the changelogs below end.
 func (t *Table) dropChangelogs(ctx context.Context, ids []int64, end int64) (int, error) {
 	n := 0
+	snaps, err := t.store.SnapshotIDs(ctx)
+	if err != nil {
+		return 0, err
+	}
 	for len(ids) > 0 && ids[0] < end {
+		if len(snaps) > 0 && ids[0] >= snaps[0] { // its snapshot is still there: an expiry was cut
+			if err := t.cfg.Files.Remove(ctx, t.changelogPath(ids[0])); err != nil {
+				return n, err
+			}
+			ids = ids[1:]
+			continue
+		}
 		k := 0
-		for k < len(ids) && k < expiryChunk && ids[k] < end {
+		for k < len(ids) && k < expiryChunk && ids[k] < end && (len(snaps) == 0 || ids[k] < snaps[0]) {
 			k++
 		}
 		removed, err := t.dropChangelogRange(ctx, ids[:k])
@@ -202,7 +213,11 @@ func (t *Table) dropChangelogRange(ctx context.Context, ids []int64) (int, error
 		}
 	}
 	if produces {
-		// A changelog's manifests are its own; only a tag may name them too.
+		// A changelog's manifests are its own; only a branch's first snapshot can name
+		// them too.
+		if err := g.keepBranches(ctx); err != nil {
+			return len(ids), err
+		}
 		_, err := g.remove(ctx)
 		return len(ids), err
 	}

@@ -275,7 +275,7 @@ func (t *Table) sweep(ctx context.Context, g *garbage, last *spec.Snapshot, firs
 			if err := g.keepData(ctx, s); err != nil {
 				return err
 			}
-			if err := g.keepMeta(ctx, s, true); err != nil {
+			if err := g.keepMeta(ctx, s, false); err != nil {
 				return err
 			}
 		}
@@ -307,7 +307,7 @@ func protects(tags []Tag, i int, first, end int64) bool {
 // keepRestored takes out files that a snapshot after last has brought back
 // (rollback_to_as_latest). Only overwrites do that.
 func (t *Table) keepRestored(ctx context.Context, g *garbage, last *spec.Snapshot) error {
-	if len(g.data) == 0 {
+	if g.empty() {
 		return nil
 	}
 	ids, err := t.store.SnapshotIDs(ctx)
@@ -327,6 +327,9 @@ func (t *Table) keepRestored(ctx context.Context, g *garbage, last *spec.Snapsho
 		}
 		if s.CommitKind == spec.KindOverwrite {
 			if err := g.keepAdded(ctx, s.DeltaManifestList); err != nil {
+				return err
+			}
+			if err := g.keepIndex(ctx, s); err != nil {
 				return err
 			}
 		}

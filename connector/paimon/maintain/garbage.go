@@ -149,16 +149,21 @@ func (g *garbage) keepMeta(ctx context.Context, s *spec.Snapshot, changelog bool
 		delete(g.meta, name)
 		metas, err := g.t.store.ManifestList(ctx, name)
 		if err != nil {
-			if changelog && name == s.ChangelogManifestList && errs.Is(err, errs.FileNotFound) {
-				continue // of a tag whose snapshot has expired
-			}
 			return err
 		}
 		for i := range metas {
 			delete(g.meta, metas[i].FileName)
 		}
 	}
+	return g.keepIndex(ctx, s)
+}
+
+// keepIndex takes out a snapshot's index manifest, index files and statistics.
+func (g *garbage) keepIndex(ctx context.Context, s *spec.Snapshot) error {
 	delete(g.meta, s.Statistics)
+	if s.IndexManifest == "" || len(g.meta) == 0 {
+		return nil
+	}
 	delete(g.meta, s.IndexManifest)
 	list, err := g.t.store.Index(ctx, s)
 	if err != nil {
@@ -270,7 +275,7 @@ func (g *garbage) keepBranch(ctx context.Context, b *Table) error {
 		if err := g.keepData(ctx, tags[i].Snapshot); err != nil {
 			return err
 		}
-		if err := g.keepMeta(ctx, tags[i].Snapshot, true); err != nil {
+		if err := g.keepMeta(ctx, tags[i].Snapshot, false); err != nil {
 			return err
 		}
 	}

@@ -65,7 +65,11 @@ func (t *Table) rollback(ctx context.Context, s *spec.Snapshot) (from, to int64,
 		from = max(ids[len(ids)-1], s.ID)
 	}
 	if !slices.Contains(ids, s.ID) { // only a tag has it
-		data, err := s.Marshal()
+		first, err := t.revived(ctx, s)
+		if err != nil {
+			return 0, 0, err
+		}
+		data, err := first.Marshal()
 		if err != nil {
 			return 0, 0, err
 		}
@@ -122,4 +126,41 @@ func (t *Table) rollback(ctx context.Context, s *spec.Snapshot) (from, to int64,
 		}
 	}
 	return from, s.ID, nil
+}
+
+// RestoreAsLatest makes a new snapshot with the state of an older one, or of a
+// tag when one is named. Nothing of the history is lost. It returns the ids of
+// the newest snapshot before, of the restored one and of the new one.
+func (t *Table) RestoreAsLatest(ctx context.Context, tag string, id int64) (from, back, to int64, err error) {
+	latest, err := t.latest(ctx)
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	var s *spec.Snapshot
+	if tag != "" {
+		g, err := t.needTag(ctx, tag)
+		if err != nil {
+			return 0, 0, 0, err
+		}
+		s = g.Snapshot
+	} else if s, err = t.snapshot(ctx, id); err != nil {
+		return 0, 0, 0, err
+	}
+	c, err := t.committer()
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	res, err := c.Restore(ctx, s)
+	return latest.ID, s.ID, res.Snapshot, err
+}
+
+// CompactManifests rewrites the newest snapshot's manifests into few without
+// deleted files.
+func (t *Table) CompactManifests(ctx context.Context) error {
+	c, err := t.committer()
+	if err != nil {
+		return err
+	}
+	_, err = c.CompactManifests(ctx)
+	return err
 }

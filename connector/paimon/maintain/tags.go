@@ -360,7 +360,7 @@ func (t *Table) deleteTag(ctx context.Context, tag *Tag) error {
 		if err := g.keepData(ctx, x); err != nil {
 			return err
 		}
-		if err := g.keepMeta(ctx, x, true); err != nil {
+		if err := g.keepMeta(ctx, x, false); err != nil {
 			return err
 		}
 	}
@@ -445,4 +445,20 @@ func (g *garbage) addTag(ctx context.Context, s *spec.Snapshot) error {
 		}
 	}
 	return g.addIndex(ctx, s)
+}
+
+// revived returns the snapshot that a tag's file makes. The changelog of a tagged
+// snapshot goes when the snapshot expires; then it has none.
+func (t *Table) revived(ctx context.Context, s *spec.Snapshot) (*spec.Snapshot, error) {
+	if s.ChangelogManifestList == "" {
+		return s, nil
+	}
+	if _, err := t.store.Snapshot(ctx, s.ID); err == nil {
+		return s, nil
+	} else if !errs.Is(err, errs.FileNotFound) {
+		return nil, err
+	}
+	c := *s
+	c.ChangelogManifestList, c.ChangelogManifestListSize, c.ChangelogRecordCount = "", nil, nil
+	return &c, nil
 }

@@ -52,7 +52,8 @@ func All(env *Env) []connector.Procedure {
 		env.Now = time.Now
 	}
 	var out []connector.Procedure
-	for _, group := range [][]definition{tagProcedures, branchProcedures, rollbackProcedures, expiryProcedures, consumerProcedures} {
+	for _, group := range [][]definition{tagProcedures, branchProcedures, rollbackProcedures, expiryProcedures, consumerProcedures,
+		cleaningProcedures, partitionProcedures, manifestProcedures} {
 		for _, d := range group {
 			out = append(out, d.bind(env))
 		}

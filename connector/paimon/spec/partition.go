@@ -225,3 +225,10 @@ func UnescapePath(s string) string {
 	}
 	return string(b)
 }
+
+// DefaultName stands for NULL in the table's paths, Legacy says whether values
+// have their legacy text there.
+func (p *Partitioner) DefaultName() string { return p.def }
+
+// Legacy: see DefaultName.
+func (p *Partitioner) Legacy() bool { return p.legacy }

@@ -189,3 +189,6 @@ func LocalPath(path string) string {
 	}
 	return path
 }
+
+// DataDir returns the directory in which partitions and buckets lie.
+func (p *Paths) DataDir() string { return p.data }

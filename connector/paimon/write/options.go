@@ -272,7 +272,7 @@ func refuse(s *catalog.Schema, o *spec.Options, out *options) error {
 		}
 	}
 	for key, def := range map[string]string{"bucket-function.type": "default",
-		"metadata.iceberg.storage": "disabled", "tag.automatic-creation": "none", "manifest.format": "avro", "write.sequence-number-init-mode": "scan"} {
+		"metadata.iceberg.storage": "disabled", "manifest.format": "avro", "write.sequence-number-init-mode": "scan"} {
 		if v := strings.ToLower(o.String(key, def)); v != def {
 			return unsupported("tables with %s = %s", key, v)
 		}
@@ -284,6 +284,9 @@ func refuse(s *catalog.Schema, o *spec.Options, out *options) error {
 		case postponeBucket:
 			return unsupported("tables with postponed buckets ('bucket' = '-2')")
 		}
+	}
+	if v := strings.ToLower(o.String("tag.automatic-creation", "none")); v == "batch" {
+		return unsupported("tables with tag.automatic-creation = %s", v)
 	}
 	for _, key := range []string{"record-level.expire-time", "data-file.external-paths"} {
 		if o.Has(key) {
