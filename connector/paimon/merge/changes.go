@@ -65,11 +65,13 @@ func (h *changes) lone(c *cursor, from, to int) error {
 		return nil
 	}
 	m := h.m
-	if h.Lookup && m.group != nil && c.level == 0 && c.kinds != nil {
-		// Java's lookup merges even one row; that matters for deletions.
+	if combines := m.cfg.Rules.Combines(); h.Lookup && m.group != nil && c.level == 0 && (c.kinds != nil || combines) {
+		// Java's lookup merges even one row; that matters for deletions, and where
+		// a value alone is not what becomes of it: of a sequence group without an
+		// ordering value nothing is taken.
 		for i := from; i < to; i++ {
 			r := ref{uint32(c.id), uint32(i)}
-			if !retracts(c.kinds[i]) {
+			if !combines && !retracts(c.kinds[i]) {
 				m.take(c, i, i+1)
 				h.add(r, vector.Insert)
 				continue
