@@ -56,6 +56,10 @@ type ReadOptions struct {
 	// columns are positions in FilterColumns. nil: everything is read.
 	Filter        *connector.Predicate
 	FilterColumns []Column
+	// Rows reports whether any of the rows from <= row < to of the file are
+	// wanted, so that parts of the file without are left out; others may be read
+	// all the same. nil: all are wanted.
+	Rows func(from, to int64) bool
 	// Part of Parts restricts the reader to a share of the file, so that several
 	// read it in parallel: each row group belongs to exactly one part. Parts of 0
 	// or 1 is the whole file.

@@ -63,6 +63,14 @@ func (Format) NewReader(ctx context.Context, f fileio.File, opts format.ReadOpti
 	if opts.Parts > 1 {
 		r.restrict(opts.Part, opts.Parts)
 	}
+	if opts.Rows != nil {
+		at := int64(0)
+		for g := range pf.meta.groups {
+			rows := pf.meta.groups[g].rows
+			r.skip[g] = r.skip[g] || !opts.Rows(at, at+rows)
+			at += rows
+		}
+	}
 	if opts.Filter != nil {
 		if err := r.prune(opts.Filter, opts.FilterColumns); err != nil {
 			pf.release()

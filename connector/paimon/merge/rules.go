@@ -152,8 +152,19 @@ func (g *Rules) Extras() []int { return append(append([]int(nil), g.Sequence...)
 // Lone reports whether no file of a bucket hides a row of another: all lie on one
 // level above 0, where key ranges do not overlap, or are known to be apart.
 func (g *Rules) Lone(files []*spec.ManifestEntry) bool {
-	for _, f := range files {
-		if f.File.Level == 0 || f.File.Level != files[0].File.Level && (!g.apart || HoldsDeletions(f)) {
+	return g.LoneAt(len(files), func(i int) (int32, bool) { return files[i].File.Level, HoldsDeletions(files[i]) })
+}
+
+// LoneAt is Lone of n files, given their levels and whether they may hold
+// deletions.
+func (g *Rules) LoneAt(n int, file func(i int) (level int32, deletions bool)) bool {
+	first := int32(0)
+	for i := range n {
+		level, deletions := file(i)
+		if i == 0 {
+			first = level
+		}
+		if level == 0 || level != first && (!g.apart || deletions) {
 			return false
 		}
 	}
@@ -163,12 +174,17 @@ func (g *Rules) Lone(files []*spec.ManifestEntry) bool {
 // Alone reports whether the files of a bucket can be read one by one: none hides
 // a row of another and none holds deletions.
 func (g *Rules) Alone(files []*spec.ManifestEntry) bool {
-	for _, f := range files {
-		if HoldsDeletions(f) {
+	return g.AloneAt(len(files), func(i int) (int32, bool) { return files[i].File.Level, HoldsDeletions(files[i]) })
+}
+
+// AloneAt is Alone as LoneAt is Lone.
+func (g *Rules) AloneAt(n int, file func(i int) (level int32, deletions bool)) bool {
+	for i := range n {
+		if _, deletions := file(i); deletions {
 			return false
 		}
 	}
-	return g.Lone(files)
+	return g.LoneAt(n, file)
 }
 
 // HoldsDeletions reports whether rows of a file may be deletions.

@@ -404,11 +404,7 @@ func (st *State) planAdded(ctx context.Context, req connector.ScanRequest, g *me
 		}
 		plan.Files += len(kept)
 		plan.PrunedFiles += len(b.refs) - len(kept)
-		for _, f := range l.entries(kept) {
-			s := newSection(b.partition, [][]*spec.ManifestEntry{{f}})
-			s.deletes = len(st.schema.PrimaryKeys) > 0
-			sections = append(sections, s)
-		}
+		sections = sc.single(sections, kept, len(st.schema.PrimaryKeys) > 0)
 	}
 	plan.Splits, plan.Bytes = sc.splits(sections)
 	return plan, nil

@@ -111,7 +111,7 @@ func (sc *scan) inKeyOrder(b *bucket) (out []*section, err error) {
 		return nil, sc.st.src.vanished(sc.st.snap, "manifest", err)
 	}
 	for _, runs := range parts {
-		s := newSection(b.partition, runs)
+		s := newSection(runs)
 		s.deletes = s.deletes || sc.st.keepDeletes
 		out = append(out, s)
 	}
@@ -143,11 +143,9 @@ func (st *State) planNewFiles(ctx context.Context, req connector.ScanRequest, g 
 		}
 		plan.Files += len(files)
 		plan.PrunedFiles += len(b.refs) - len(files)
-		s, err := sc.sections(b, files)
-		if err != nil {
+		if sections, err = sc.sections(sections, files); err != nil {
 			return nil, err
 		}
-		sections = append(sections, s...)
 	}
 	plan.Splits, plan.Bytes = sc.splits(sections)
 	return plan, nil

@@ -124,11 +124,19 @@ type liveFiles struct {
 	files []spec.Ref
 }
 
-// entry returns the full entry of a live file.
+// entry returns the entry of a live file, without statistics.
 func (l *liveFiles) entry(r spec.Ref) *spec.ManifestEntry {
 	e := &spec.ManifestEntry{}
-	l.sets[r.Set].Entry(int(r.Index), e)
+	l.sets[r.Set].Brief(int(r.Index), e)
 	return e
+}
+
+// state is what merge rules ask of files: level and deletions.
+func (l *liveFiles) state(refs []spec.Ref) func(i int) (int32, bool) {
+	return func(i int) (int32, bool) {
+		x, at := l.sets[refs[i].Set], int(refs[i].Index)
+		return x.Level(at), !x.Clean(at)
+	}
 }
 
 // live returns the live files that the filter keeps, in the order in which they
@@ -227,7 +235,7 @@ type bucket struct {
 	partition spec.BinaryRow
 	id        int32
 	refs      []spec.Ref
-	files     []*spec.ManifestEntry // of refs; of tables without primary key only when they are needed
+	files     []*spec.ManifestEntry // of refs, when opened
 }
 
 // buckets returns the live files by partition and bucket, in the order of their
@@ -315,18 +323,19 @@ func (st *State) refuseFiles(ctx context.Context, l *liveFiles) error {
 	return nil
 }
 
-// open makes the full entries of a bucket's files.
+// open makes the entries of a bucket's files, without statistics.
 func (b *bucket) open(l *liveFiles) {
 	if b.files == nil {
 		b.files = l.entries(b.refs)
 	}
 }
 
+// entries returns the entries of files, without statistics.
 func (l *liveFiles) entries(refs []spec.Ref) []*spec.ManifestEntry {
 	slab := make([]spec.ManifestEntry, len(refs))
 	out := make([]*spec.ManifestEntry, len(refs))
 	for i, r := range refs {
-		l.sets[r.Set].Entry(int(r.Index), &slab[i])
+		l.sets[r.Set].Brief(int(r.Index), &slab[i])
 		out[i] = &slab[i]
 	}
 	return out

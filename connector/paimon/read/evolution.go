@@ -133,7 +133,7 @@ func (sc *scan) openFamily(s *section) (*familyReader, error) {
 	for c, column := range sc.req.Columns {
 		fd := sc.st.schema.Fields[column]
 		if i := slices.Index(sc.st.schema.PartitionKeys, fd.Name); i >= 0 {
-			values, err := s.partition.Decode(spec.TypesOf(sc.st.schema, sc.st.schema.PartitionKeys))
+			values, err := f.files[0].Partition.Decode(spec.TypesOf(sc.st.schema, sc.st.schema.PartitionKeys))
 			if err != nil {
 				return nil, sc.st.src.vanished(sc.st.snap, f.files[0].File.FileName, err)
 			}

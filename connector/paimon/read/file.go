@@ -177,6 +177,17 @@ func (f *fileReader) start(ctx context.Context) error {
 			format.Column{Name: spec.SequenceColumn, Type: catalog.TBigInt, ID: spec.SequenceID})
 	}
 	ro.Filter, ro.FilterColumns = sc.fileFilter(e, opts)
+	rows, err := sc.indexedRows(ctx, e, ro.Filter, ro.FilterColumns)
+	if err != nil {
+		return err
+	}
+	if rows.None() {
+		f.left = 0
+		return nil
+	}
+	if !rows.All() {
+		ro.Rows = rows.Any
+	}
 	file, err := sc.st.src.Files.Open(ctx, f.path)
 	if err != nil {
 		return sc.st.src.vanished(sc.st.snap, f.path, err)

@@ -122,9 +122,8 @@ func (st *State) RowCount(ctx context.Context) (int64, bool, error) {
 	}
 	rows, exact := int64(0), true
 	for _, b := range buckets {
-		b.open(l)
 		if evolves(st.schema) {
-			list, err := st.src.families(b.files)
+			list, err := st.src.families(l.entries(b.refs))
 			if err != nil {
 				return -1, false, nil // planning says why
 			}
@@ -134,14 +133,18 @@ func (st *State) RowCount(ctx context.Context) (int64, bool, error) {
 			exact = exact && len(dels) == 0
 			continue
 		}
-		for _, f := range b.files {
-			rows += f.File.RowCount
-			if d, ok := dels[f.File.FileName]; ok {
+		for _, r := range b.refs {
+			x, i := l.sets[r.Set], int(r.Index)
+			rows += x.Rows(i)
+			if len(dels) == 0 {
+				continue
+			}
+			if d, ok := dels[x.Name(i)]; ok {
 				exact = exact && d.r.Cardinality.OK
 				rows -= d.r.Cardinality.V
 			}
 		}
-		exact = exact && (len(st.schema.PrimaryKeys) == 0 || g.Alone(b.files) && !st.keepDeletes)
+		exact = exact && (len(st.schema.PrimaryKeys) == 0 || g.AloneAt(len(b.refs), l.state(b.refs)) && !st.keepDeletes)
 	}
 	return rows, exact, nil
 }
@@ -277,30 +280,20 @@ func (st *State) plan(ctx context.Context, req connector.ScanRequest, not map[st
 			continue
 		}
 		total := len(b.refs)
-		var files []*spec.ManifestEntry
-		if evolves(st.schema) { // there, no file's statistics are those of its rows
-			b.open(l)
-			files = b.files
-		} else if files, err = p.bucket(j, b); err != nil {
-			return nil, err
+		files := b.refs
+		if !evolves(st.schema) { // there, no file's statistics are those of its rows
+			if files, err = p.bucket(j, b); err != nil {
+				return nil, err
+			}
 		}
 		plan.Files += len(files)
 		plan.PrunedFiles += total - len(files)
 		if len(files) == 0 {
 			continue
 		}
-		s, err := sc.sections(b, files)
-		if err != nil {
+		if sections, err = sc.sections(sections, files); err != nil {
 			return nil, err
 		}
-		for _, x := range s {
-			if x.merge {
-				if err := g.Refuse(req.Columns); err != nil {
-					return nil, err
-				}
-			}
-		}
-		sections = append(sections, s...)
 	}
 	plan.Splits, plan.Bytes = sc.splits(sections)
 	return plan, nil

@@ -122,38 +122,29 @@ func isNaN(v *vector.Vec) bool {
 }
 
 // bucket returns the files of a bucket that must be read.
-func (p *pruner) bucket(j *judge, b *bucket) ([]*spec.ManifestEntry, error) {
+func (p *pruner) bucket(j *judge, b *bucket) ([]spec.Ref, error) {
 	if p.filter == nil {
-		b.open(j.l)
-		return b.files, nil
+		return b.refs, nil
 	}
 	if !p.hashes.keep(j.l, b) {
 		return nil, nil
 	}
-	if len(p.st.schema.PrimaryKeys) == 0 {
-		var kept []spec.Ref
-		for _, r := range b.refs {
-			if err := j.file(r); err != nil {
-				return nil, err
-			}
-			if j.mayMatch() {
-				kept = append(kept, r)
-			}
-		}
-		return j.l.entries(kept), nil
-	}
-	b.open(j.l)
-	may := make([]bool, len(b.files))
+	may := make([]bool, len(b.refs))
 	any := false
-	merges := !p.rules.Lone(b.files)
+	merges := len(p.st.schema.PrimaryKeys) > 0 && !p.rules.LoneAt(len(b.refs), j.l.state(b.refs))
 	// Where a row is made of the values of several, the filter may hold for it
 	// and for none of them.
 	if !merges || !p.rules.Combines() {
 		for i, r := range b.refs {
-			if err := j.file(r); err != nil {
+			err := j.file(r)
+			if err != nil {
 				return nil, err
 			}
-			may[i] = j.mayMatch()
+			if may[i] = j.mayMatch(); may[i] && j.x.Embedded(j.at) {
+				if may[i], err = j.indexed(r); err != nil {
+					return nil, err
+				}
+			}
 			any = any || may[i]
 		}
 		if !any {
@@ -170,10 +161,10 @@ func (p *pruner) bucket(j *judge, b *bucket) ([]*spec.ManifestEntry, error) {
 			may[i] = j.mayMatchKeys()
 		}
 	}
-	var kept []*spec.ManifestEntry
-	for i, f := range b.files {
+	var kept []spec.Ref
+	for i, r := range b.refs {
 		if may[i] {
-			kept = append(kept, f)
+			kept = append(kept, r)
 		}
 	}
 	return kept, nil

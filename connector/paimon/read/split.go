@@ -79,65 +79,76 @@ func (sc *scan) loadSchemas(ctx context.Context) error {
 
 // section is a set of files whose rows do not meet those of other sections.
 type section struct {
-	partition spec.BinaryRow
-	runs      [][]*spec.ManifestEntry // newest first does not matter: sequence numbers decide
-	merge     bool                    // several runs: rows of one hide rows of another
-	deletes   bool                    // not merge: files may hold rows that are deletions
-	part      int                     // not merge, parts > 1: the share of the one file to read
-	parts     int
-	family    *family // files that hold columns of the same rows; runs has all of them
-	rows      int64
-	bytes     int64
+	runs    [][]*spec.ManifestEntry // newest first does not matter: sequence numbers decide; nil: the one file
+	file    spec.Ref                // the one file
+	merge   bool                    // several runs: rows of one hide rows of another
+	deletes bool                    // not merge: files may hold rows that are deletions
+	part    int32                   // the one file, parts > 1: the share of it to read
+	parts   int32
+	family  *family // files that hold columns of the same rows; runs has all of them
+	rows    int64
+	bytes   int64
 }
 
 // openCost is what a file costs besides its bytes, when splits are sized.
 const openCost = 1 << 20
 
-func newSection(partition spec.BinaryRow, runs [][]*spec.ManifestEntry) *section {
-	s := &section{partition: partition, runs: runs, merge: len(runs) > 1}
+func newSection(runs [][]*spec.ManifestEntry) *section {
+	s := &section{runs: runs, merge: len(runs) > 1}
 	for _, r := range runs {
 		for _, e := range r {
 			s.rows += e.File.RowCount
 			s.bytes += e.File.FileSize + openCost
-			s.deletes = s.deletes || !e.File.DeleteRowCount.OK || e.File.DeleteRowCount.V != 0
+			s.deletes = s.deletes || merge.HoldsDeletions(e)
 		}
 	}
 	return s
 }
 
-// sections cuts the files of a bucket.
-func (sc *scan) sections(b *bucket, files []*spec.ManifestEntry) ([]*section, error) {
-	var out []*section
+// sections appends the sections of the wanted files of a bucket.
+func (sc *scan) sections(out []*section, files []spec.Ref) ([]*section, error) {
 	if evolves(sc.st.schema) {
-		list, err := sc.st.src.families(files)
+		list, err := sc.st.src.families(sc.live.entries(files))
 		if err != nil {
 			return nil, err
 		}
 		for _, f := range list {
-			s := newSection(b.partition, [][]*spec.ManifestEntry{append(slices.Clone(f.files), f.parts...)})
+			s := newSection([][]*spec.ManifestEntry{append(slices.Clone(f.files), f.parts...)})
 			s.family, s.rows, s.deletes = f, f.rows, false
 			out = append(out, s)
 		}
 		return out, nil
 	}
-	if len(sc.st.schema.PrimaryKeys) == 0 || sc.rules.Alone(files) {
-		for _, f := range files {
-			s := newSection(b.partition, [][]*spec.ManifestEntry{{f}})
-			s.deletes = (s.deletes || sc.st.keepDeletes) && len(sc.st.schema.PrimaryKeys) > 0
-			out = append(out, s)
-		}
-		return out, nil
+	keyed := len(sc.st.schema.PrimaryKeys) > 0
+	if !keyed || sc.rules.AloneAt(len(files), sc.live.state(files)) {
+		return sc.single(out, files, keyed && sc.st.keepDeletes), nil
 	}
-	parts, err := Sections(files, spec.TypesOf(sc.st.schema, sc.st.schema.TrimmedPrimaryKeys()))
+	parts, err := Sections(sc.live.entries(files), spec.TypesOf(sc.st.schema, sc.st.schema.TrimmedPrimaryKeys()))
 	if err != nil {
 		return nil, sc.st.src.vanished(sc.st.snap, "manifest", err)
 	}
 	for _, runs := range parts {
-		s := newSection(b.partition, runs)
+		s := newSection(runs)
 		s.deletes = s.deletes || sc.st.keepDeletes
+		if s.merge {
+			if err := sc.rules.Refuse(sc.req.Columns); err != nil {
+				return nil, err
+			}
+		}
 		out = append(out, s)
 	}
 	return out, nil
+}
+
+// single appends a section a file.
+func (sc *scan) single(out []*section, files []spec.Ref, deletes bool) []*section {
+	slab := make([]section, len(files))
+	for i, r := range files {
+		x, at := sc.live.sets[r.Set], int(r.Index)
+		slab[i] = section{file: r, deletes: deletes, rows: x.Rows(at), bytes: x.Size(at) + openCost}
+		out = append(out, &slab[i])
+	}
+	return out
 }
 
 // keyed is a file with its decoded key range.
@@ -260,16 +271,16 @@ func (sc *scan) splits(sections []*section) (splits []connector.Split, total int
 
 // cut divides large files that are read alone into parts of about target bytes.
 func cut(sections []*section, target int64) []*section {
-	var out []*section
+	out := make([]*section, 0, len(sections))
 	for _, s := range sections {
 		n := int(s.bytes / target)
-		if s.merge || s.family != nil || len(s.runs[0]) != 1 || n < 2 {
+		if s.runs != nil || n < 2 {
 			out = append(out, s)
 			continue
 		}
 		for i := range n {
 			p := *s
-			p.part, p.parts = i, n
+			p.part, p.parts = int32(i), int32(n)
 			p.rows, p.bytes = s.rows/int64(n), s.bytes/int64(n)
 			out = append(out, &p)
 		}
@@ -369,14 +380,26 @@ type rawReader struct {
 	out   vector.Batch
 }
 
+// file returns the file to open next, nil after the last.
+func (r *rawReader) file() *spec.ManifestEntry {
+	switch {
+	case r.s.runs == nil && r.next == 0:
+		return r.sc.live.entry(r.s.file)
+	case r.s.runs != nil && r.next < len(r.s.runs[0]):
+		return r.s.runs[0][r.next]
+	}
+	return nil
+}
+
 // Next implements connector.BatchReader.
 func (r *rawReader) Next(ctx context.Context) (*vector.Batch, error) {
 	for {
 		if r.cur == nil {
-			if r.next == len(r.s.runs[0]) {
+			e := r.file()
+			if e == nil {
 				return nil, nil
 			}
-			f, err := r.sc.openFile(ctx, r.s.runs[0][r.next], fileOptions{kinds: r.s.deletes, filter: r.sc.filter, part: r.s.part, parts: r.s.parts})
+			f, err := r.sc.openFile(ctx, e, fileOptions{kinds: r.s.deletes, filter: r.sc.filter, part: int(r.s.part), parts: int(r.s.parts)})
 			if err != nil {
 				return nil, err
 			}

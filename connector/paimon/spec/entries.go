@@ -64,6 +64,7 @@ const (
 	flagFirstRow
 	flagWriteSeq
 	flagExtra
+	flagClean // the file holds no deletions
 )
 
 // NewEntries makes room for n entries.
@@ -124,6 +125,9 @@ func (x *Entries) Add(e *ManifestEntry) {
 	}
 	number(f.CreationTime.OK, f.CreationTime.V, flagCreation)
 	number(f.DeleteRowCount.OK, f.DeleteRowCount.V, flagDeletes)
+	if f.DeleteRowCount.OK && f.DeleteRowCount.V == 0 {
+		flags |= flagClean
+	}
 	if f.EmbeddedIndex != nil {
 		flags |= flagEmbedded
 		b = packBytes(b, f.EmbeddedIndex)
@@ -342,6 +346,12 @@ func (x *Entries) Rows(i int) int64 { return x.rows[i] }
 // Shape is the number of the shape of entry i.
 func (x *Entries) Shape(i int) int { return int(x.shape[i]) }
 
+// Clean reports whether the file of entry i is known to hold no deletions.
+func (x *Entries) Clean(i int) bool { return x.flags[i]&flagClean != 0 }
+
+// Embedded reports whether entry i has an index of its file.
+func (x *Entries) Embedded(i int) bool { return x.flags[i]&flagEmbedded != 0 }
+
 // Name is the file name of entry i. It shares the memory of x.
 func (x *Entries) Name(i int) string { p := packed{x.block[x.at[i]:]}; return p.string() }
 
@@ -375,7 +385,12 @@ func (x *Entries) stats(p *packed, i int, s *FileStats) {
 
 // Entry fills e with entry i. Its slices and strings share the memory of x and
 // must not be changed.
-func (x *Entries) Entry(i int, e *ManifestEntry) {
+func (x *Entries) Entry(i int, e *ManifestEntry) { x.entry(i, e, true) }
+
+// Brief fills e as Entry does, but without statistics.
+func (x *Entries) Brief(i int, e *ManifestEntry) { x.entry(i, e, false) }
+
+func (x *Entries) entry(i int, e *ManifestEntry, stats bool) {
 	p := packed{x.block[x.at[i]:]}
 	shape := &x.shapes[x.shape[i]]
 	var s FileStats
@@ -383,10 +398,12 @@ func (x *Entries) Entry(i int, e *ManifestEntry) {
 	x.stats(&p, i, &s)
 	*e = ManifestEntry{Kind: x.Kind(i), Partition: x.partitions[x.partition[i]], Bucket: x.bucket[i], TotalBuckets: x.buckets[i], File: DataFileMeta{
 		FileName: name, FileSize: x.size[i], RowCount: x.rows[i], MinKey: s.MinKey, MaxKey: s.MaxKey,
-		KeyStats:   Stats{s.KeyMin, s.KeyMax, s.KeyNulls.list()},
-		ValueStats: Stats{s.ValueMin, s.ValueMax, s.ValueNulls.list()},
-		SchemaID:   shape.SchemaID, Level: x.level[i], ValueStatsCols: shape.ValueStatsCols, WriteCols: shape.WriteCols}}
+		SchemaID: shape.SchemaID, Level: x.level[i], ValueStatsCols: shape.ValueStatsCols, WriteCols: shape.WriteCols}}
 	f, flags := &e.File, x.flags[i]
+	if stats {
+		f.KeyStats = Stats{s.KeyMin, s.KeyMax, s.KeyNulls.list()}
+		f.ValueStats = Stats{s.ValueMin, s.ValueMax, s.ValueNulls.list()}
+	}
 	f.MinSequence, f.MaxSequence = p.int(), p.int()
 	if flags&flagCreation != 0 {
 		f.CreationTime = Some(p.int())
