@@ -87,7 +87,7 @@ func planTable(b testing.TB, files fileio.FileIO, dir string, n int, key bool) {
 		lo, hi := row(day, int64(in)*rows, "NEW"), row(day, int64(in+1)*rows-1, "SHIPPED")
 		e := spec.ManifestEntry{Partition: dt.Encode(lo[:1], 0).Clone(), TotalBuckets: total, File: spec.DataFileMeta{
 			FileName: "data-" + uuid.NewString() + "-0.parquet", FileSize: 64 << 20, RowCount: rows, MinKey: spec.EmptyRow, MaxKey: spec.EmptyRow, KeyStats: spec.EmptyStats(),
-			ValueStats: spec.Stats{Min: values.Encode(lo, 0).Clone(), Max: values.Encode(hi, 0).Clone(), NullCounts: nulls},
+			ValueStats:  spec.Stats{Min: values.Encode(lo, 0).Clone(), Max: values.Encode(hi, 0).Clone(), NullCounts: nulls},
 			MaxSequence: rows, CreationTime: spec.Some[int64](1.7e12), DeleteRowCount: spec.Some[int64](0), FileSource: spec.Some(spec.SourceAppend)}}
 		if key {
 			e.Bucket = int32(in % 16)

@@ -74,6 +74,13 @@ func (Format) NewReader(ctx context.Context, f fileio.File, opts format.ReadOpti
 	if opts.Parts > 1 {
 		r.restrict(opts.Part, opts.Parts)
 	}
+	if opts.Rows != nil {
+		at := int64(0)
+		for i := range of.stripes {
+			r.skip[i] = r.skip[i] || !opts.Rows(at, at+of.stripes[i].rows)
+			at += of.stripes[i].rows
+		}
+	}
 	if opts.Filter != nil {
 		if err := r.prune(opts.Filter, opts.FilterColumns); err != nil {
 			return nil, corrupt(opts.Path, err)
