@@ -32,13 +32,15 @@ func fromEnv(t *testing.T, name string, def int) int {
 // expiry, and compares the newest state, the last snapshot of every step and
 // every tag with what Java reads. THERMOCLINE_PAIMON_JAVA names a program that
 // makes them (`random`, `batch`); THERMOCLINE_RANDOM_TABLES is how many, from the
-// seed THERMOCLINE_RANDOM_SEED on.
+// seed THERMOCLINE_RANDOM_SEED on, and THERMOCLINE_RANDOM_STEPS the length of their
+// histories, 0 for 30 to 100 as the seed says.
 func TestJavaRandom(t *testing.T) {
 	program := os.Getenv("THERMOCLINE_PAIMON_JAVA")
 	if program == "" {
 		t.Skip("needs THERMOCLINE_PAIMON_JAVA, a program that runs Java Paimon")
 	}
 	tables, first := fromEnv(t, "THERMOCLINE_RANDOM_TABLES", 30), fromEnv(t, "THERMOCLINE_RANDOM_SEED", 1)
+	steps := fromEnv(t, "THERMOCLINE_RANDOM_STEPS", 8)
 	const chunk = 30 // made by one JVM, and on disk at once
 	equal, refused, wrong := 0, map[string]int{}, 0
 	for from := first; from < first+tables; from += chunk {
@@ -46,7 +48,11 @@ func TestJavaRandom(t *testing.T) {
 		to := min(from+chunk, first+tables)
 		var batch strings.Builder
 		for seed := from; seed < to; seed++ {
-			fmt.Fprintf(&batch, "random\t--seed\t%d\t--dir\t%s/%d\t--quiet\n", seed, root, seed)
+			fmt.Fprintf(&batch, "random\t--seed\t%d\t--dir\t%s/%d\t--quiet", seed, root, seed)
+			if steps > 0 {
+				fmt.Fprintf(&batch, "\t--steps\t%d", steps)
+			}
+			batch.WriteByte('\n')
 		}
 		commands := filepath.Join(root, "commands")
 		if err := os.WriteFile(commands, []byte(batch.String()), 0o644); err != nil {

@@ -355,10 +355,22 @@ func deletedRows(ctx context.Context, st *read.State) (map[string]spec.Opt[int64
 	return out, nil
 }
 
+// fillPartitions describes the partitions, those too that only the fallback
+// branch has.
 func fillPartitions(ctx context.Context, t *Table, st *read.State, b *rowBuilder) error {
-	if st.Schema().Options["scan.fallback-branch"] != "" {
-		return errs.Unsupportedf(-1, "the system table partitions of tables with 'scan.fallback-branch' (table %s)", t.id)
+	seen := map[string]bool{}
+	if err := partitionRows(ctx, t, st, seen, b); err != nil {
+		return err
 	}
+	fallback, err := st.Fallback()
+	if err != nil || fallback == nil {
+		return err
+	}
+	return partitionRows(ctx, t, fallback, seen, b)
+}
+
+// partitionRows adds a row for each partition of a state that was not seen.
+func partitionRows(ctx context.Context, t *Table, st *read.State, seen map[string]bool, b *rowBuilder) error {
 	list, err := groups(ctx, st, false)
 	if err != nil {
 		return err
@@ -371,6 +383,10 @@ func fillPartitions(ctx context.Context, t *Table, st *read.State, b *rowBuilder
 	}
 	none := spec.NewOptions(s.Options).String("partition.default-name", spec.DefaultPartitionName)
 	for _, g := range list {
+		if seen[string(g.partition)] {
+			continue
+		}
+		seen[string(g.partition)] = true
 		vals, err := g.partition.Decode(types)
 		if err != nil {
 			return fmt.Errorf("describe the partitions of table %s: %w", t.id, err)

@@ -246,6 +246,13 @@ func TestClock(t *testing.T) {
 			t.Errorf("%s: %s, %v, want %s", c.name, got, err, c.want)
 		}
 	}
+	// With the option, the zone does not matter.
+	f := testFile{types: [][]byte{typ(kindInstant)}, rows: 1, zone: "Asia/Shanghai",
+		streams: []testStream{{streamData, 1, literals(true, 1709208000-epoch2015)}, {streamSecondary, 1, literals(false, 0)}}}
+	rows, err := read(t, f.build(), format.ReadOptions{Columns: []format.Column{{Name: "k", Type: ltz}}, Properties: map[string]string{legacyInstants: "false"}})
+	if err != nil || strings.Join(rows, "") != `["2024-02-29 12:00:00.000000Z"]` {
+		t.Errorf("%s, %v", rows, err)
+	}
 }
 
 // TestColumns asks for columns twice, for missing ones and for none.

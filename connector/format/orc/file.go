@@ -43,6 +43,7 @@ type file struct {
 	software      string
 	proleptic     bool // timestamps before 1582-10-15 are Gregorian
 	inflate       io.ReadCloser
+	instants      bool // instants are stored as they are, whatever the writer's zone
 }
 
 // section is a range of a file.

@@ -3,6 +3,7 @@ package orc
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/thermocline/thermocline/connector"
 	"github.com/thermocline/thermocline/connector/fileio"
@@ -64,6 +65,7 @@ func (Format) NewReader(ctx context.Context, f fileio.File, opts format.ReadOpti
 	if of, err = openFile(f, opts.Path, opts.Budget); err != nil {
 		return nil, corrupt(opts.Path, err)
 	}
+	of.instants = strings.EqualFold(opts.Properties[legacyInstants], "false")
 	r := &reader{of: of, rows: int64(opts.BatchRows), batch: vector.Batch{Seq: -1}, skip: make([]bool, len(of.stripes))}
 	if r.rows <= 0 || r.rows > vector.MaxBatchRows {
 		r.rows = vector.BatchRows

@@ -24,6 +24,10 @@ const (
 	maxSeconds  = 1 << 42
 )
 
+// legacyInstants is the table option that says, unless it is false, that writers
+// stored of an instant the wall clock of UTC as one of their own zone.
+const legacyInstants = "orc.timestamp-ltz.legacy.type"
+
 // clock turns stored seconds and nanoseconds into wall clocks or instants.
 type clock struct {
 	zone    *time.Location // nil: UTC
@@ -46,8 +50,8 @@ func newClock(of *file, n *node, t catalog.Type, zone string) (clock, error) {
 	}
 	if n.kind == kindInstant {
 		k.instant = true
-		if !utc {
-			return k, errs.Unsupportedf(-1, "TIMESTAMP WITH LOCAL TIME ZONE in ORC written %s (%s)", where, of.path)
+		if !utc && !of.instants {
+			return k, errs.Unsupportedf(-1, "TIMESTAMP WITH LOCAL TIME ZONE in ORC written %s (%s; the writer's zone has shifted the values unless the table has '%s' = 'false')", where, of.path, legacyInstants)
 		}
 		return k, nil
 	}

@@ -59,7 +59,12 @@ func (s *Source) Resolve(ctx context.Context, ref catalog.Ref) (*State, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.at(ctx, snap, newest)
+	st, err := s.at(ctx, snap, newest)
+	if err != nil {
+		return nil, err
+	}
+	st.fallback, st.fallbackErr = s.fallbackAt(ctx, newest, ref, snap)
+	return st, nil
 }
 
 // Newest returns the newest version whatever the table's options say to read:
