@@ -261,26 +261,40 @@ func scan(args []string) (o outcome, err error) {
 	return o, err
 }
 
-// sum adds up the values of a column's rows that count, NULL as 0.
-func sum(v *vector.Vec, b *vector.Batch) (s uint64) {
-	p := v.Values()
-	value := func(i int) uint64 {
-		switch p.Kind {
-		case vector.I8:
-			return uint64(p.I8s[i])
-		case vector.I32:
-			return uint64(p.I32s[i])
-		case vector.I64:
-			return uint64(p.I64s[i])
-		case vector.F64:
-			return math.Float64bits(p.F64s[i])
-		}
-		w := &p.Views[i]
-		return uint64(w.Len()) + uint64(w[4])
+// sum adds up the values of a column's rows that count.
+func sum(v *vector.Vec, b *vector.Batch) uint64 {
+	switch p := v.Values(); p.Kind {
+	case vector.I8:
+		return sumOf(p.I8s, v, b, func(x int8) uint64 { return uint64(x) })
+	case vector.I32:
+		return sumOf(p.I32s, v, b, func(x int32) uint64 { return uint64(x) })
+	case vector.I64:
+		return sumOf(p.I64s, v, b, func(x int64) uint64 { return uint64(x) })
+	case vector.F64:
+		return sumOf(p.F64s, v, b, math.Float64bits)
+	default:
+		return sumOf(p.Views, v, b, func(x vector.View) uint64 { return uint64(x.Len()) + uint64(x[4]) })
 	}
-	for i := range b.Rows() {
-		if at := b.Row(i); !v.IsNull(at) {
-			s += value(v.At(at))
+}
+
+func sumOf[T any](x []T, v *vector.Vec, b *vector.Batch, f func(T) uint64) (s uint64) {
+	switch {
+	case v.Form == vector.Const || len(x) == 0:
+	case v.Form == vector.Dict && b.Sel == nil:
+		for _, c := range v.Codes[:b.Len] {
+			s += f(x[c])
+		}
+	case v.Form == vector.Dict:
+		for _, i := range b.Sel {
+			s += f(x[v.Codes[i]])
+		}
+	case b.Sel == nil:
+		for _, y := range x[:b.Len] {
+			s += f(y)
+		}
+	default:
+		for _, i := range b.Sel {
+			s += f(x[i])
 		}
 	}
 	return s

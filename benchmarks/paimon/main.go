@@ -11,7 +11,8 @@
 // rows deleted by deletion vectors. Each is scanned by a process of its own, the
 // engines in turns, so that a machine that grows busy slows all alike. What counts
 // is processor time: user and system seconds of the whole process, the start of a
-// JVM or of Python included. A scan looks at every value of every column.
+// JVM or of Python included. A scan looks at every value of every column; its rate
+// counts the rows that the files hold, deleted ones too.
 //
 // THERMOCLINE_PAIMON_JAVA names the oracle's script, THERMOCLINE_PYPAIMON a Python
 // with pypaimon; what is missing is skipped by name.
@@ -178,7 +179,11 @@ func (b *bench) subjects() ([]*subject, error) {
 		if t.kind == "dv" {
 			skip = noVectors
 		}
-		add(t.name+", thermocline", skip, func(int) (shot, error) { return b.child(nil, "scan", dir) })
+		add(t.name+", thermocline", skip, func(int) (shot, error) {
+			m, err := b.child(nil, "scan", dir)
+			m.rows = b.rows
+			return m, err
+		})
 		javaSkip, pySkip := skip, skip
 		if b.java == "" {
 			javaSkip = "THERMOCLINE_PAIMON_JAVA is not set"
@@ -186,9 +191,9 @@ func (b *bench) subjects() ([]*subject, error) {
 		if b.python == "" {
 			pySkip = "THERMOCLINE_PYPAIMON is not set"
 		}
-		add(t.name+", Java Paimon", javaSkip, func(int) (shot, error) { return b.measure(b.rowsOf(t.kind), b.java, "bench", "scan", dir) })
+		add(t.name+", Java Paimon", javaSkip, func(int) (shot, error) { return b.measure(b.rows, b.java, "bench", "scan", dir) })
 		add(t.name+", pypaimon", pySkip, func(int) (shot, error) {
-			return b.measure(b.rowsOf(t.kind), b.python, "-c", pypaimonScan, filepath.Dir(filepath.Dir(dir)))
+			return b.measure(b.rows, b.python, "-c", pypaimonScan, filepath.Dir(filepath.Dir(dir)))
 		})
 	}
 	javaSkip := ""

@@ -70,7 +70,10 @@ func (k *columnar) add(rows []groupRow) ref {
 	k.ends = append(k.ends, len(k.refs))
 	last := rows[len(rows)-1]
 	c := k.made.cursor
-	c.kinds, c.seqs = append(c.kinds, vector.Insert), append(c.seqs, last.c.seqs[last.pos])
+	c.kinds = append(c.kinds, vector.Insert)
+	if k.gr.m.cfg.Sequences {
+		c.seqs = append(c.seqs, last.c.seqs[last.pos])
+	}
 	c.n++
 	return ref{uint32(c.id), uint32(c.n - 1)}
 }

@@ -287,7 +287,10 @@ func (gr *group) combine() (w ref, ok bool, err error) {
 	}
 	last := gr.rows[len(gr.rows)-1]
 	c := gr.made.cursor
-	c.kinds, c.seqs = append(c.kinds, kind), append(c.seqs, last.c.seqs[last.pos])
+	c.kinds = append(c.kinds, kind)
+	if gr.m.cfg.Sequences {
+		c.seqs = append(c.seqs, last.c.seqs[last.pos])
+	}
 	for i, p := range gr.out {
 		if x := gr.row[p]; x.null() {
 			c.cols[i].AppendNull()

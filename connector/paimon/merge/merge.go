@@ -33,7 +33,8 @@ type Rows struct {
 	// Config.Out of them). Kinds of nil are additions. Of a run, a selection is
 	// honoured, and Seq is the position in the file of the first row.
 	Batch *vector.Batch
-	// Seqs are the sequence numbers, one a physical row of Batch.
+	// Seqs are the sequence numbers, one a physical row of Batch; with
+	// Config.Ranked there may be none.
 	Seqs []int64
 	// Level and File are those of the data file that the rows of a run are from.
 	Level int32
@@ -48,6 +49,9 @@ func (r *Rows) Compact() *Rows {
 	}
 	out := *r
 	out.Batch = r.Batch.Compact()
+	if r.Seqs == nil {
+		return &out
+	}
 	out.Seqs = make([]int64, len(sel))
 	for i, at := range sel {
 		out.Seqs[i] = r.Seqs[at]
@@ -81,6 +85,9 @@ type Config struct {
 	// Unordered lets the merged rows come in another order than that of their
 	// keys, which saves copying them: a run's batch is handed on with a selection.
 	Unordered bool
+	// Ranked: each run's sequence numbers are all above those of the runs after
+	// it, so that nobody needs to look at them. It does not go with Sequences.
+	Ranked bool
 	// Repeats: a run may have several rows of a key, as a sorted write buffer has.
 	// They lie in one batch.
 	Repeats bool
@@ -170,7 +177,7 @@ func New(cfg Config, runs []Run) (*Merger, error) {
 	for _, c := range need {
 		m.keys = append(m.keys, at(c))
 	}
-	if slices.Contains(m.keys, -1) || cfg.Out > len(cfg.Columns) || cfg.Changes != nil && cfg.Unordered {
+	if slices.Contains(m.keys, -1) || cfg.Out > len(cfg.Columns) || cfg.Changes != nil && cfg.Unordered || cfg.Ranked && cfg.Sequences {
 		return nil, errs.Internalf("merge rows of %s: the columns %v lack those that merging needs", cfg.Rules.table, cfg.Columns)
 	}
 	m.keys = m.keys[:len(names)]
@@ -260,7 +267,9 @@ func (m *Merger) Next(ctx context.Context) (*Rows, error) {
 			}
 			return m.result(), nil
 		}
-		if err := m.step(w); err != nil {
+		if m.races() {
+			m.race()
+		} else if err := m.step(w); err != nil {
 			return nil, err
 		}
 	}
@@ -381,7 +390,13 @@ func (m *Merger) resolve() (w ref, ok bool, err error) {
 // newer orders rows of one key by sequence number and kind, the runs' order
 // deciding between the same.
 func (m *Merger) newer(a, b ref) bool {
+	if m.cfg.Ranked && a.run != b.run {
+		return a.run < b.run
+	}
 	c, d := m.cur[a.run], m.cur[b.run]
+	if m.cfg.Ranked && c.seqs == nil {
+		return a.pos > b.pos
+	}
 	if x, y := c.seqs[a.pos], d.seqs[b.pos]; x != y {
 		return x > y
 	}

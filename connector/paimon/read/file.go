@@ -78,7 +78,8 @@ func (sc *scan) addColumn(l *layout, from *catalog.Schema, c int) error {
 
 // fileOptions say what else to read of a file.
 type fileOptions struct {
-	merge    bool // read keys and sequence numbers
+	merge    bool // read keys
+	seqs     bool // read sequence numbers
 	kinds    bool // read row kinds
 	filter   *connector.Predicate
 	keysOnly bool // filter by key columns only
@@ -90,7 +91,7 @@ type fileOptions struct {
 }
 
 // fileReader reads one data file as columns of the table: those of the layout,
-// then the sequence number (when merging) and the row kind (when asked).
+// then the sequence number and the row kind (when asked).
 type fileReader struct {
 	sc     *scan
 	e      *spec.ManifestEntry
@@ -150,7 +151,7 @@ func (sc *scan) openFile(ctx context.Context, e *spec.ManifestEntry, opts fileOp
 // start opens the file itself, when anything of it has to be read.
 func (f *fileReader) start(ctx context.Context) error {
 	sc, e, l, opts := f.sc, f.e, f.layout, f.opts
-	if len(l.file) == 0 && !opts.merge && !opts.kinds && !f.tracking() {
+	if len(l.file) == 0 && !opts.merge && !opts.seqs && !opts.kinds && !f.tracking() {
 		if opts.part > 0 {
 			f.left = 0
 		}
@@ -162,9 +163,9 @@ func (f *fileReader) start(ctx context.Context) error {
 	}
 	ro := format.ReadOptions{Path: f.path, Columns: l.file, Strict: true, Part: opts.part, Parts: opts.parts, BatchRows: sc.req.BatchRows, Budget: sc.req.Budget,
 		Properties: sc.st.schema.Options}
-	if opts.merge || opts.kinds {
+	if opts.seqs || opts.kinds {
 		ro.Columns = append([]format.Column(nil), l.file...)
-		if opts.merge {
+		if opts.seqs {
 			ro.Columns = append(ro.Columns, format.Column{Name: spec.SequenceColumn, Type: catalog.TBigInt.Required(), ID: spec.SequenceID})
 		}
 		if opts.kinds {

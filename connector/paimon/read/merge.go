@@ -1,7 +1,9 @@
 package read
 
 import (
+	"cmp"
 	"context"
+	"slices"
 
 	"github.com/thermocline/thermocline/connector/paimon/merge"
 	"github.com/thermocline/thermocline/connector/paimon/spec"
@@ -22,18 +24,48 @@ var orderedRows int64 = 1 << 16
 func newMergeReader(sc *scan, s *section) (*mergeReader, error) {
 	r := &mergeReader{}
 	var runs []merge.Run
-	for _, files := range s.runs {
-		run := &runReader{sc: sc, files: files}
+	ordered, ranked := byAge(s.runs)
+	for _, files := range ordered {
+		run := &runReader{sc: sc, files: files, ranked: ranked}
 		r.runs = append(r.runs, run)
 		runs = append(runs, run)
 	}
 	var err error
 	r.m, err = merge.New(merge.Config{Rules: sc.rules, Columns: sc.mergeCols, Out: len(sc.req.Columns), BatchRows: sc.req.BatchRows,
-		KeepDeletes: sc.st.keepDeletes, Unordered: s.rows > orderedRows && !sc.ordered, Budget: sc.req.Budget}, runs)
+		KeepDeletes: sc.st.keepDeletes, Unordered: s.rows > orderedRows && !sc.ordered, Ranked: ranked, Budget: sc.req.Budget}, runs)
 	if err != nil {
 		return nil, err
 	}
 	return r, nil
+}
+
+// byAge sorts runs from the newest to the oldest by the sequence numbers that the
+// manifests give for their files. ranked is false, and the runs are as they were,
+// when those of two runs overlap: then the rows' own decide.
+func byAge(runs [][]*spec.ManifestEntry) (out [][]*spec.ManifestEntry, ranked bool) {
+	type span struct {
+		files    []*spec.ManifestEntry
+		min, max int64
+	}
+	list := make([]span, len(runs))
+	for i, files := range runs {
+		s := span{files, files[0].File.MinSequence, files[0].File.MaxSequence}
+		for _, f := range files {
+			if f.File.MinSequence > f.File.MaxSequence {
+				return runs, false
+			}
+			s.min, s.max = min(s.min, f.File.MinSequence), max(s.max, f.File.MaxSequence)
+		}
+		list[i] = s
+	}
+	slices.SortStableFunc(list, func(a, b span) int { return cmp.Compare(b.max, a.max) })
+	for i, s := range list {
+		if i > 0 && list[i-1].min <= s.max {
+			return runs, false
+		}
+		out = append(out, s.files)
+	}
+	return out, true
 }
 
 // Next implements connector.BatchReader.
@@ -64,12 +96,13 @@ func (r *mergeReader) Close() error {
 
 // runReader reads the files of a run, one after the other.
 type runReader struct {
-	sc    *scan
-	files []*spec.ManifestEntry // still to open
-	cur   *fileReader
-	batch vector.Batch
-	kinds []vector.RowKind
-	rows  merge.Rows
+	sc     *scan
+	files  []*spec.ManifestEntry // still to open
+	ranked bool                  // sequence numbers are not needed
+	cur    *fileReader
+	batch  vector.Batch
+	kinds  []vector.RowKind
+	rows   merge.Rows
 }
 
 // Next implements merge.Run.
@@ -82,7 +115,7 @@ func (r *runReader) Next(ctx context.Context) (*merge.Rows, error) {
 			e := r.files[0]
 			r.files = r.files[1:]
 			f, err := r.sc.openFile(ctx, e, fileOptions{
-				merge: true, kinds: merge.HoldsDeletions(e) || r.sc.st.keepDeletes,
+				merge: true, seqs: !r.ranked, kinds: merge.HoldsDeletions(e) || r.sc.st.keepDeletes,
 				filter: r.sc.filter, keysOnly: true,
 			})
 			if err != nil {
@@ -104,10 +137,15 @@ func (r *runReader) Next(ctx context.Context) (*merge.Rows, error) {
 		}
 		n := len(r.cur.layout.cols)
 		r.batch = vector.Batch{Len: b.Len, Sel: b.Sel, Seq: b.Seq, Cols: b.Cols[:n:n]}
+		system := b.Cols[n:]
+		r.rows = merge.Rows{Batch: &r.batch, Level: r.cur.e.File.Level, File: r.cur.path}
+		if !r.ranked {
+			r.rows.Seqs, system = system[0].I64s, system[1:]
+		}
 		if r.cur.opts.kinds {
 			r.kinds = r.kinds[:0]
 			other := vector.Insert
-			for _, k := range b.Cols[n+1].I32s[:b.Len] {
+			for _, k := range system[0].I32s[:b.Len] {
 				r.kinds = append(r.kinds, vector.RowKind(k))
 				other |= vector.RowKind(k)
 			}
@@ -115,7 +153,6 @@ func (r *runReader) Next(ctx context.Context) (*merge.Rows, error) {
 				r.batch.Kinds = r.kinds
 			}
 		}
-		r.rows = merge.Rows{Batch: &r.batch, Seqs: b.Cols[n].I64s, Level: r.cur.e.File.Level, File: r.cur.path}
 		return &r.rows, nil
 	}
 }

@@ -37,7 +37,7 @@ func (o *Opener) Open(ctx context.Context, e *spec.ManifestEntry, filter *connec
 	if err := o.prepare(ctx, e, true); err != nil {
 		return nil, err
 	}
-	f, err := o.sc.openFile(ctx, e, fileOptions{merge: true, kinds: true, filter: filter, keysOnly: true})
+	f, err := o.sc.openFile(ctx, e, fileOptions{merge: true, seqs: true, kinds: true, filter: filter, keysOnly: true})
 	if err != nil {
 		return nil, err
 	}
