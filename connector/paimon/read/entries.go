@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/thermocline/thermocline/catalog"
 	"github.com/thermocline/thermocline/connector/format"
 	"github.com/thermocline/thermocline/connector/paimon/merge"
 	"github.com/thermocline/thermocline/connector/paimon/spec"
@@ -120,8 +121,25 @@ func (f *entryFilter) manifest(m *spec.ManifestMeta) bool {
 
 // liveFiles are live files among the entries of manifests.
 type liveFiles struct {
-	sets  []*spec.Entries
-	files []spec.Ref
+	sets    []*spec.Entries
+	files   []spec.Ref
+	schemas map[int64]*catalog.Schema // of the files, as far as they were asked for
+}
+
+// schemaOf returns a schema that files were written with, asking the store once.
+func (l *liveFiles) schemaOf(ctx context.Context, src *Source, id int64) (*catalog.Schema, error) {
+	if s := l.schemas[id]; s != nil {
+		return s, nil
+	}
+	s, err := src.Schema(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if l.schemas == nil {
+		l.schemas = map[int64]*catalog.Schema{}
+	}
+	l.schemas[id] = s
+	return s, nil
 }
 
 // entry returns the entry of a live file, without statistics.
@@ -312,7 +330,7 @@ func (st *State) refuseFiles(ctx context.Context, l *liveFiles) error {
 		}
 		last, seen[k] = k, true
 		e := l.entry(r)
-		from, err := st.src.Schema(ctx, e.File.SchemaID)
+		from, err := l.schemaOf(ctx, st.src, e.File.SchemaID)
 		if err != nil {
 			return err
 		}

@@ -61,7 +61,7 @@ func (sc *scan) loadSchemas(ctx context.Context) error {
 		if sc.schemas[id] != nil {
 			continue
 		}
-		s, err := sc.st.src.Schema(ctx, id)
+		s, err := sc.live.schemaOf(ctx, sc.st.src, id)
 		if err != nil {
 			return err
 		}
