@@ -23,9 +23,15 @@ type printer func(ctx context.Context, r *session.Result, zone *time.Location, o
 
 var printers = map[string]printer{"table": printTable, "csv": printCSV, "tsv": printTSV, "json": printJSON, "jsonl": printJSONL}
 
-// eachRow calls f for every row with a function that appends a column's text.
-func eachRow(ctx context.Context, r *session.Result, f func(b *vector.Batch, row int) error) error {
+// eachRow calls f for every row. Those of a continuous result are written out at
+// once.
+func eachRow(ctx context.Context, r *session.Result, out *bufio.Writer, f func(b *vector.Batch, row int) error) error {
 	for {
+		if r.Continuous {
+			if err := out.Flush(); err != nil {
+				return err
+			}
+		}
 		b, err := r.Rows.Next(ctx)
 		if err != nil || b == nil {
 			return err
@@ -69,7 +75,12 @@ func printTable(ctx context.Context, r *session.Result, zone *time.Location, out
 		out.WriteString("+\n")
 	}
 	var first [][]string
+	shown, look := false, tableRows
+	if r.Continuous {
+		look = 0 // the first row is shown when it comes
+	}
 	header := func() {
+		shown = true
 		rule()
 		names := make([]string, len(cols))
 		for i, c := range cols {
@@ -83,7 +94,7 @@ func printTable(ctx context.Context, r *session.Result, zone *time.Location, out
 		first = nil
 	}
 	n := 0
-	err := eachRow(ctx, r, func(b *vector.Batch, row int) error {
+	err := eachRow(ctx, r, out, func(b *vector.Batch, row int) error {
 		cells := make([]string, len(cols))
 		for i, c := range cols {
 			cells[i] = "NULL"
@@ -92,14 +103,14 @@ func printTable(ctx context.Context, r *session.Result, zone *time.Location, out
 			}
 		}
 		n++
-		if n <= tableRows {
+		if n <= look {
 			first = append(first, cells)
 			for i, c := range cells {
 				width[i] = max(width[i], utf8.RuneCountInString(c))
 			}
 			return nil
 		}
-		if first != nil {
+		if !shown {
 			header()
 		}
 		line(cells)
@@ -112,7 +123,7 @@ func printTable(ctx context.Context, r *session.Result, zone *time.Location, out
 		fmt.Fprintln(out, "Empty set")
 		return nil
 	}
-	if first != nil {
+	if !shown {
 		header()
 	}
 	rule()
@@ -141,7 +152,7 @@ func printCSV(ctx context.Context, r *session.Result, zone *time.Location, out *
 	}
 	w.Flush()
 	var text []byte
-	return eachRow(ctx, r, func(b *vector.Batch, row int) error {
+	return eachRow(ctx, r, out, func(b *vector.Batch, row int) error {
 		for i, c := range r.Columns {
 			if i > 0 {
 				out.WriteByte(',')
@@ -173,7 +184,7 @@ func printTSV(ctx context.Context, r *session.Result, zone *time.Location, out *
 	}
 	out.WriteByte('\n')
 	var text []byte
-	return eachRow(ctx, r, func(b *vector.Batch, row int) error {
+	return eachRow(ctx, r, out, func(b *vector.Batch, row int) error {
 		for i, c := range r.Columns {
 			if i > 0 {
 				out.WriteByte('\t')
@@ -193,7 +204,7 @@ func printTSV(ctx context.Context, r *session.Result, zone *time.Location, out *
 func printJSON(ctx context.Context, r *session.Result, zone *time.Location, out *bufio.Writer) error {
 	sep := "[\n"
 	var buf []byte
-	err := eachRow(ctx, r, func(b *vector.Batch, row int) error {
+	err := eachRow(ctx, r, out, func(b *vector.Batch, row int) error {
 		buf = append(buf[:0], sep...)
 		sep = ",\n"
 		for i, c := range r.Columns {
@@ -262,7 +273,7 @@ func printJSONL(ctx context.Context, r *session.Result, _ *time.Location, out *b
 	out.Write(jsonl.Header("", names, types))
 	out.WriteByte('\n')
 	var buf []byte
-	return eachRow(ctx, r, func(b *vector.Batch, row int) error {
+	return eachRow(ctx, r, out, func(b *vector.Batch, row int) error {
 		buf = append(buf[:0], '[')
 		for i, c := range r.Columns {
 			if i > 0 {

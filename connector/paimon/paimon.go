@@ -50,9 +50,10 @@ type Config struct {
 // Driver opens and makes tables. It is safe for concurrent use; tables opened
 // by one driver share its caches.
 type Driver struct {
-	cfg     Config
-	cache   *read.Cache
-	keepers sync.Map // *maintain.Keeper by a table's directory of metadata
+	cfg       Config
+	cache     *read.Cache
+	keepers   sync.Map // *maintain.Keeper by a table's directory of metadata
+	consumers consumers
 }
 
 // NewDriver makes a driver.

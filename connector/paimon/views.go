@@ -186,7 +186,7 @@ func (r *viewReader) Next(ctx context.Context) (*vector.Batch, error) {
 			if r.split.snap.def.tracking {
 				v = b.Cols[len(b.Cols)-2+c-n]
 			} else {
-				v = r.kindColumn(b)
+				v = kindTexts(b)
 			}
 			r.out.Cols = append(r.out.Cols, v)
 			continue
@@ -199,15 +199,6 @@ func (r *viewReader) Next(ctx context.Context) (*vector.Batch, error) {
 		r.out.Cols = append(r.out.Cols, v)
 	}
 	return &r.out, nil
-}
-
-// kindColumn returns the row kinds of a batch as texts.
-func (r *viewReader) kindColumn(b *vector.Batch) *vector.Vec {
-	v := vector.New(vector.Str, b.Len)
-	for i := range b.Len {
-		v.AppendString(vector.RowKindString(b.Kind(i)))
-	}
-	return v
 }
 
 // inArrays makes each value an array of one element.

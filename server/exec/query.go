@@ -33,6 +33,9 @@ func (x *query) typeOf(id plan.ColID) expr.Type { return x.plan.Cols[id].Type }
 // must be closed; the query's memory is given back then. A failed Run has
 // cleaned up.
 func Run(ctx context.Context, q *plan.Query, env Env) (connector.BatchReader, error) {
+	if q.Stream != nil {
+		return nil, errs.Internalf("run query: a continuous read is run by Follow")
+	}
 	x := &query{env: env, plan: q, works: map[int]*rowStore{}, budget: env.Budget.Child("query", env.Options.Memory)}
 	x.ctx, x.cancel = context.WithCancel(ctx)
 	r := &result{x: x}

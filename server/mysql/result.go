@@ -143,10 +143,13 @@ func (c *conn) send(ctx context.Context, res *session.Result, isBinary, more boo
 		return c.text.err
 	}
 	// Errors are likeliest before the first batch: then the client gets an
-	// error instead of a result.
-	b, err := next(ctx, res)
-	if err != nil {
-		return err
+	// error instead of a result. A continuous result may have none for long.
+	var b *vector.Batch
+	var err error
+	if !res.Continuous {
+		if b, err = next(ctx, res); err != nil {
+			return err
+		}
 	}
 	c.large()
 	c.header(res.Columns)
@@ -155,6 +158,12 @@ func (c *conn) send(ctx context.Context, res *session.Result, isBinary, more boo
 	}
 	e := newRowEncoder(res.Columns, isBinary, c.sess.Zone(), &c.text)
 	sent := time.Now()
+	if res.Continuous {
+		c.flush()
+		if b, err = next(ctx, res); err != nil {
+			return err
+		}
+	}
 	for b != nil {
 		if err := e.rows(&c.wire, b, 0, b.Rows()); err != nil {
 			return err
@@ -164,7 +173,7 @@ func (c *conn) send(ctx context.Context, res *session.Result, isBinary, more boo
 			return nil
 		}
 		// Rows of a slow statement are not held back for long.
-		if now := time.Now(); now.Sub(sent) > 100*time.Millisecond {
+		if now := time.Now(); res.Continuous || now.Sub(sent) > 100*time.Millisecond {
 			c.flush()
 			sent = now
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strconv"
 
+	"github.com/thermocline/thermocline/internal/errs"
 	"github.com/thermocline/thermocline/internal/syntax"
 )
 
@@ -11,7 +12,11 @@ import (
 // MySQL's kinds (errs.UnknownColumn, NotInGroupBy, …) and a position.
 func Bind(ctx context.Context, q *syntax.Query, env *Env) (*Query, error) {
 	b := newBinder(ctx, env)
+	b.isQuery = true
 	r, err := b.query(q, nil, nil)
+	if err == nil && b.stream != nil {
+		r, err = b.continuous(r)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -24,10 +29,13 @@ func newBinder(ctx context.Context, env *Env) *binder {
 
 // finished optimizes a bound query.
 func (b *binder) finished(r *result) (*Query, error) {
+	if b.stream != nil && !b.isQuery {
+		return nil, errs.Unsupportedf(b.streamAt, "a continuous read in another statement than SELECT")
+	}
 	if b.env.Lossless {
 		b.lossless(r)
 	}
-	q := &Query{Root: r.node, Subplans: b.subplans}
+	q := &Query{Root: r.node, Subplans: b.subplans, Stream: b.stream, Streamed: b.streamed}
 	for _, c := range r.cols {
 		q.Columns = append(q.Columns, b.cols[c.ID])
 		last := &q.Columns[len(q.Columns)-1]
@@ -51,6 +59,9 @@ func (b *binder) finished(r *result) (*Query, error) {
 		}
 	}
 	q.Cols = b.cols
+	if q.Stream != nil {
+		return q, b.rowByRow(q.Root)
+	}
 	return q, nil
 }
 

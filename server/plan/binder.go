@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/thermocline/thermocline/connector"
 	"github.com/thermocline/thermocline/internal/errs"
 	"github.com/thermocline/thermocline/internal/syntax"
 	"github.com/thermocline/thermocline/scan/expr"
@@ -25,6 +26,12 @@ type binder struct {
 	verb    string                       // of the statement, for messages about them
 	ignore  bool                         // UPDATE IGNORE, INSERT IGNORE
 	opened  []*Target
+
+	stream   connector.Stream // of the table that is read continuously, nil for none
+	streamed *TableUse
+	streamAt int // where the statement names it
+	op       ColID
+	isQuery  bool // the statement is a query and nothing else
 }
 
 // maxRefs bounds the table references of a statement after CTEs are expanded.

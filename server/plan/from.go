@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/thermocline/thermocline/catalog"
+	"github.com/thermocline/thermocline/connector"
 	"github.com/thermocline/thermocline/internal/errs"
 	"github.com/thermocline/thermocline/internal/syntax"
 	"github.com/thermocline/thermocline/scan/expr"
@@ -151,7 +152,7 @@ func (bl *block) table(t *syntax.TableName) (Node, relation, error) {
 	if err != nil {
 		return fail(err)
 	}
-	version, err := b.ref(t)
+	version, continuous, err := b.ref(t)
 	if err != nil {
 		return fail(err)
 	}
@@ -159,7 +160,15 @@ func (bl *block) table(t *syntax.TableName) (Node, relation, error) {
 	if version.Kind == catalog.ByOptions {
 		at = t.HintPos.Pos()
 	}
-	u, err := b.use(n, tab, version, at)
+	var u *TableUse
+	if f, ok := tab.(connector.Followable); continuous == 1 || continuous < 0 && ok && b.env.Continuous {
+		if !ok {
+			return fail(errs.Unsupportedf(at, "a continuous read of %s", n.ID))
+		}
+		u, err = b.follow(n, f, version, at)
+	} else {
+		u, err = b.use(n, tab, version, at)
+	}
 	if err != nil {
 		return fail(err)
 	}
@@ -168,12 +177,16 @@ func (bl *block) table(t *syntax.TableName) (Node, relation, error) {
 		return fail(err)
 	}
 	ref := &tableRef{catalog: n.Catalog, database: n.ID.Database, alias: alias.Name, ast: t}
-	if len(t.Columns) > 0 && len(t.Columns) != len(s.Cols) {
+	if len(t.Columns) > 0 && (len(t.Columns) != len(s.Cols) || u == b.streamed) {
 		return fail(errs.UserAt(t.Pos(), errs.ColumnCount, "'%s' has %d columns, %d names are given", alias.Name, len(s.Cols), len(t.Columns)))
 	}
 	schema := u.Snapshot.Schema()
 	key := map[string]ColID{}
 	for i, c := range s.Cols {
+		if u == b.streamed && i == 0 {
+			b.op = c.ID // it is in every result, and not for expressions
+			continue
+		}
 		name := b.cols[c.ID].Name
 		key[schema.Fields[c.Pos].Name] = c.ID
 		if len(t.Columns) > 0 {

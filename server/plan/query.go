@@ -58,6 +58,11 @@ type Query struct {
 	Tables []TableUse
 	// Cols are all columns of the plan by id.
 	Cols []Column
+	// Stream, of a continuous read, gives the versions that Streamed, the one
+	// table of the plan, is read at one after the other. Whoever has the query
+	// closes it.
+	Stream   connector.Stream
+	Streamed *TableUse
 }
 
 // TableUse is a table that a statement reads.
@@ -89,6 +94,9 @@ type Env struct {
 	// unknown type.
 	Params    []expr.Value
 	Preparing bool
+	// Continuous makes reading a table that can be followed a continuous read,
+	// unless the statement says otherwise.
+	Continuous bool
 	// Authorize, when set, is called with each table before it is opened.
 	Authorize func(ctx context.Context, catalogName string, id catalog.Identifier) error
 	// AuthorizeChange, when set, is called with each table that the statement

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/thermocline/thermocline/catalog"
@@ -11,30 +12,52 @@ import (
 	"github.com/thermocline/thermocline/scan/expr"
 )
 
+// streamingOption makes reading a table continuous, or not.
+const streamingOption = "streaming"
+
 // ref returns what a statement asks for of a table, in whatever spelling: a
 // version by AS OF, or Flink's /*+ OPTIONS(…) */, which the table's connector
-// understands.
-func (b *binder) ref(t *syntax.TableName) (ref catalog.Ref, err error) {
+// understands. continuous says whether it is to be read continuously: 1 yes, 0 no,
+// -1 the statement does not say.
+func (b *binder) ref(t *syntax.TableName) (ref catalog.Ref, continuous int, err error) {
+	continuous = -1
 	if t.AsOf != nil {
 		if ref, err = b.asOf(t.AsOf); err != nil {
-			return ref, err
+			return ref, 0, err
 		}
 	}
 	ref.Zone = b.env.Expr.Zone
 	options := map[string]string{}
 	for _, o := range t.Options {
 		if _, twice := options[o.Key]; twice {
-			return ref, errs.UserAt(o.Pos(), errs.WrongArguments, "the option '%s' is given twice", o.Key)
+			return ref, 0, errs.UserAt(o.Pos(), errs.WrongArguments, "the option '%s' is given twice", o.Key)
 		}
 		options[o.Key] = o.Value
+		if o.Key == streamingOption {
+			switch strings.ToLower(o.Value) {
+			case "true":
+				continuous = 1
+			case "false":
+				continuous = 0
+			default:
+				return ref, 0, errs.UserAt(o.Pos(), errs.WrongArguments, "the option '%s' is '%s', not true or false", o.Key, o.Value)
+			}
+		}
+	}
+	delete(options, streamingOption)
+	if t.AsOf != nil {
+		if continuous == 1 {
+			return ref, 0, errs.UserAt(t.AsOf.Pos(), errs.WrongArguments, "AS OF names one version, which cannot be read continuously")
+		}
+		continuous = 0
 	}
 	if len(options) == 0 {
-		return ref, nil
+		return ref, continuous, nil
 	}
 	// A version that is given in both ways contradicts itself there.
 	as := map[catalog.RefKind]string{catalog.ByVersion: "scan.version", catalog.ByTimestamp: "scan.timestamp-millis"}[ref.Kind]
 	if _, twice := options[as]; twice {
-		return ref, errs.UserAt(t.AsOf.Pos(), errs.WrongArguments, "a table's version is given twice, by OPTIONS and by AS OF")
+		return ref, 0, errs.UserAt(t.AsOf.Pos(), errs.WrongArguments, "a table's version is given twice, by OPTIONS and by AS OF")
 	}
 	switch ref.Kind {
 	case catalog.ByVersion:
@@ -42,7 +65,7 @@ func (b *binder) ref(t *syntax.TableName) (ref catalog.Ref, err error) {
 	case catalog.ByTimestamp:
 		options[as] = strconv.FormatInt(ref.Time.UnixMilli(), 10)
 	}
-	return catalog.Ref{Kind: catalog.ByOptions, Options: options, Zone: ref.Zone}, nil
+	return catalog.Ref{Kind: catalog.ByOptions, Options: options, Zone: ref.Zone}, continuous, nil
 }
 
 // constant evaluates an expression that reads nothing.

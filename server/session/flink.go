@@ -37,6 +37,13 @@ restart-strategy restart-strategy.type restart-strategy.fixed-delay.attempts res
 taskmanager.numberOfTaskSlots taskmanager.memory.process.size jobmanager.memory.process.size rest.address rest.port
 `)
 
+// runtimeMode is the setting that makes SELECTs continuous.
+const runtimeMode = "execution.runtime-mode"
+
+// continuous reports whether a SELECT from a table that can be followed is a
+// continuous read.
+func (s *Session) continuous() bool { return strings.EqualFold(s.flink[runtimeMode], "streaming") }
+
 // setFlink runs Flink's SET 'key' = 'value'.
 func (s *Session) setFlink(n *syntax.SetOption) error {
 	key := n.Key
@@ -54,6 +61,14 @@ func (s *Session) setFlink(n *syntax.SetOption) error {
 		}
 		s.vars.set("time_zone", z)
 		s.zone = loc
+	case key == runtimeMode:
+		mode := strings.ToLower(n.Value)
+		if mode != "streaming" && mode != "batch" && mode != "automatic" {
+			return errs.UserAt(n.Pos(), errs.WrongValueForVar, "set '%s': '%s' is none of streaming, batch and automatic", key, n.Value)
+		}
+		if mode == "streaming" {
+			s.warnings.Add(expr.Warning{Level: "Note", Message: "a SELECT from a lake table is continuous from now on: it does not end by itself"})
+		}
 	case slices.Contains(flinkKeys, key):
 		s.warnings.Add(expr.Warning{Level: "Note", Message: "the setting " + key + " changes nothing here"})
 	default:

@@ -53,7 +53,7 @@ func (s *Session) columnsOf(ctx context.Context, stmt syntax.Statement, run *sta
 	switch x := stmt.(type) {
 	case *syntax.Query:
 		env := run.environment()
-		env.Preparing, env.Pin = true, nil
+		env.Preparing, env.Pin, env.Continuous = true, nil, s.continuous()
 		x, _, err := settled(x)
 		if err != nil {
 			return nil, err

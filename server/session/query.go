@@ -2,10 +2,12 @@ package session
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/thermocline/thermocline/connector"
 	"github.com/thermocline/thermocline/internal/errs"
 	"github.com/thermocline/thermocline/internal/syntax"
 	"github.com/thermocline/thermocline/server/exec"
@@ -35,6 +37,7 @@ func (run *statement) executor() exec.Env {
 // selectQuery runs a SELECT.
 func (s *Session) selectQuery(ctx context.Context, q *syntax.Query, run *statement) (*Result, error) {
 	s.srv.counters.selects.Add(1)
+	run.continuous = s.continuous()
 	if q.Into != nil {
 		return nil, errs.Unsupportedf(q.Into.Pos(), "SELECT … INTO")
 	}
@@ -66,17 +69,37 @@ func (s *Session) query(ctx context.Context, q *syntax.Query, run *statement) (*
 	if inlined {
 		s.warn("Note", errs.New(errs.User, errs.KindNone, "assignments to user variables are not kept after this SELECT"))
 	}
-	p, err := plan.Bind(ctx, q, run.environment())
+	env := run.environment()
+	env.Continuous = run.continuous
+	p, err := plan.Bind(ctx, q, env)
 	if err != nil {
 		return nil, err
 	}
 	s.touch(len(p.Tables))
+	if p.Stream != nil {
+		s.state("following")
+		return &Result{Columns: named(planned(p.Columns), q), Rows: exec.Follow(ctx, p, run.executor(), s.follows(*p.Streamed)), Continuous: true}, nil
+	}
 	s.state("sending data")
 	rows, err := exec.Run(ctx, p, run.executor())
 	if err != nil {
 		return nil, err
 	}
 	return &Result{Columns: named(planned(p.Columns), q), Rows: rows}, nil
+}
+
+// follows returns what notes the version that a continuous read is at: its files
+// must stay, the ones of the version before need not.
+func (s *Session) follows(use plan.TableUse) func(connector.Snapshot) {
+	since := s.srv.now()
+	return func(snap connector.Snapshot) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.pins = slices.DeleteFunc(s.pins, func(p pin) bool { return !p.transaction && p.since.Equal(since) && p.use.Table == use.Table })
+		since = s.srv.now()
+		use.Snapshot = snap
+		s.pins = append(s.pins, pin{use: use, since: since})
+	}
 }
 
 // named gives columns of the information_schema the names that they are defined

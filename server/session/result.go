@@ -27,6 +27,9 @@ type Result struct {
 	// Rows streams the rows; nil for a statement without rows. The vectors have
 	// the physical kinds of Columns. Who got the Result closes it.
 	Rows connector.BatchReader
+	// Continuous says that Rows waits for rows that do not exist yet. A protocol
+	// sends the columns at once, and rows as they come.
+	Continuous bool
 
 	Affected     uint64
 	LastInsertID uint64

@@ -24,6 +24,8 @@ type statement struct {
 	params []expr.Value
 	expr   *expr.Context
 	system *metadata.System
+	// continuous: reading a table that can be followed does not end.
+	continuous bool
 }
 
 // context returns what the statement's expressions depend on, made once.

@@ -44,6 +44,7 @@ func (s *Source) changesOf(_ context.Context, snaps []*spec.Snapshot, changelog 
 func (s *Source) diffOf(before, after *spec.Snapshot, schema *catalog.Schema) *State {
 	st := NewState(s, after, schema)
 	st.changes = &changes{diff: true, before: before}
+	st.level0 = showLevel0 // levels hide nothing: what was written is there
 	return st
 }
 
@@ -304,8 +305,6 @@ func (st *State) planChanges(ctx context.Context, req connector.ScanRequest) (*c
 	if err != nil {
 		return nil, err
 	}
-	// Levels hide nothing here: what was written is on level 0.
-	g.SkipLevel0 = false
 	if st.changes.diff {
 		return st.planDiff(ctx, req, g)
 	}

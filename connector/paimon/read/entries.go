@@ -262,7 +262,7 @@ type bucket struct {
 func (st *State) buckets(ctx context.Context, part *partitionFilter, g *merge.Rules) (*liveFiles, []*bucket, error) {
 	// Postponed files, and others as the table says, are not visible to batch
 	// reads until they were compacted.
-	l, err := st.live(ctx, entryFilter{partitions: part, level: st.level, above0: g.SkipLevel0, visible: true})
+	l, err := st.live(ctx, entryFilter{partitions: part, level: st.level, above0: st.level0 == hideLevel0 || st.level0 == level0AsTable && g.SkipLevel0, visible: true})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -25,6 +25,7 @@ type State struct {
 	tracking bool                              // batches have two more columns: row ids and sequence numbers
 	address  func(e *spec.ManifestEntry) int64 // batches have one more column: see Addressed; nil: not
 
+	level0      level0
 	createdFrom *int64   // only files made from then on, in milliseconds; nil: all
 	changes     *changes // not a version but changes, up to snap; nil: the version
 
@@ -52,14 +53,29 @@ func (st *State) Version() int64 {
 func (st *State) ReadOptimized() *State {
 	c := *st
 	if len(st.schema.PrimaryKeys) > 0 {
-		o := spec.NewOptions(st.schema.Options)
-		c.level = int32(o.Int("num-levels", o.Int("num-sorted-run.compaction-trigger", 5)+1) - 1)
+		c.level = topLevel(st.schema)
 	}
 	if c.fallback != nil {
 		c.fallback = c.fallback.ReadOptimized()
 	}
 	return &c
 }
+
+// topLevel is the level of files that compaction has taken everything into.
+func topLevel(schema *catalog.Schema) int32 {
+	o := spec.NewOptions(schema.Options)
+	return int32(o.Int("num-levels", o.Int("num-sorted-run.compaction-trigger", 5)+1) - 1)
+}
+
+// level0 says whether files of level 0 are read, where that is not as the
+// table's options have it for batch reads.
+type level0 uint8
+
+const (
+	level0AsTable level0 = iota
+	showLevel0
+	hideLevel0
+)
 
 // KeepDeletes returns the state with the rows that deletions leave, whose
 // batches have row kinds.
