@@ -21,7 +21,7 @@ import (
 func verify(ctx context.Context, java, table string) error {
 	out, err := exec.CommandContext(ctx, java, "verify", table).CombinedOutput()
 	if err != nil {
-		return fmt.Errorf("Java finds faults in %s: %w\n%s", table, err, out)
+		return fmt.Errorf("verify %s with Java: %w\n%s", table, err, out)
 	}
 	fmt.Fprintf(os.Stderr, "%s: %s", filepath.Base(table), out)
 	return nil
