@@ -215,6 +215,18 @@ func (c *Catalog) DropDatabase(ctx context.Context, database string, cascade boo
 	if len(list) > 0 && !cascade {
 		return errs.Userf(errs.DatabaseNotEmpty, "drop database %s: it has %d tables, %s among them; drop them first or use CASCADE", database, len(list), list[0])
 	}
+	views, err := c.Views(ctx, database)
+	if err != nil {
+		return err
+	}
+	if len(views) > 0 && !cascade {
+		return errs.Userf(errs.DatabaseNotEmpty, "drop database %s: it has %d views, %s among them; drop them first or use CASCADE", database, len(views), views[0])
+	}
+	for _, v := range views {
+		if err := c.DropView(ctx, database, v); err != nil {
+			return err
+		}
+	}
 	for _, t := range list {
 		if err := c.driver.Drop(ctx, c.databaseDir(database)+"/"+t); err != nil {
 			return fmt.Errorf("drop table %s.%s: %w", database, t, err)
@@ -236,6 +248,13 @@ func (c *Catalog) CreateTable(ctx context.Context, id catalog.Identifier, s *cat
 	}
 	if err := c.needDatabase(ctx, id.Database); err != nil {
 		return nil, err
+	}
+	v, _, err := c.newestView(ctx, id.Database, id.Table)
+	if err != nil {
+		return nil, err
+	}
+	if v != nil {
+		return nil, errs.Userf(errs.TableExists, "Table '%s' already exists", id.Table)
 	}
 	t, err := c.driver.Create(ctx, c.tableDir(id), id, s)
 	if err == nil {

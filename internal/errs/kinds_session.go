@@ -17,3 +17,11 @@ const NotRolledBack Kind = "not rolled back"
 
 // NoAutoCreate refuses to make a user by GRANT (1410).
 const NoAutoCreate Kind = "no user by grant"
+
+// Kinds of views.
+const (
+	ViewInvalid   Kind = "invalid view"     // 1356: what it reads is gone or denied
+	ViewVariable  Kind = "variable in view" // 1351
+	ViewRecursion Kind = "recursive view"   // 1462
+	NoDefiner     Kind = "no definer"       // 1449
+)

@@ -22,6 +22,9 @@ type binder struct {
 	depth    int
 	works    int // recursive common table expressions so far
 
+	views  []string // being bound, outermost first
+	frozen *Name    // the view in whose definition names are written out; see FreezeView
+
 	targets map[*syntax.TableName]Access // tables of FROM that the statement changes
 	verb    string                       // of the statement, for messages about them
 	ignore  bool                         // UPDATE IGNORE, INSERT IGNORE

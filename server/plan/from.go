@@ -149,9 +149,20 @@ func (bl *block) table(t *syntax.TableName) (Node, relation, error) {
 		return s, ref.relation(), nil
 	}
 	n, tab, err := b.open(t.Name)
+	if errs.Is(err, errs.UnknownTable) {
+		v, look := b.view(n)
+		if look != nil {
+			return fail(positioned(look, t.Pos()))
+		}
+		if v != nil {
+			b.freezeName(t, n)
+			return bl.viewTable(t, n, v, alias)
+		}
+	}
 	if err != nil {
 		return fail(err)
 	}
+	b.freezeName(t, n)
 	version, continuous, err := b.ref(t)
 	if err != nil {
 		return fail(err)

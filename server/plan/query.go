@@ -99,6 +99,8 @@ type Env struct {
 	Continuous bool
 	// Authorize, when set, is called with each table before it is opened.
 	Authorize func(ctx context.Context, catalogName string, id catalog.Identifier) error
+	// AuthorizeAs gives the Authorize of another account: the definer of a view.
+	AuthorizeAs func(definer string) (func(ctx context.Context, catalogName string, id catalog.Identifier) error, error)
 	// AuthorizeChange, when set, is called with each table that the statement
 	// changes before it is opened.
 	AuthorizeChange func(ctx context.Context, catalogName string, id catalog.Identifier, a Access) error

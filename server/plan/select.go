@@ -48,6 +48,9 @@ func (b *binder) selectBlock(q *syntax.Select, order []*syntax.OrderItem, outer 
 	if err := bl.expand(q.Items); err != nil {
 		return nil, err
 	}
+	if b.frozen != nil {
+		bl.freezeItems(q)
+	}
 	if q.GroupBy != nil {
 		if err := bl.group(q.GroupBy); err != nil {
 			return nil, err
