@@ -232,4 +232,3 @@ func (bl *block) reference(name string, id ColID) syntax.Expr {
 	}
 	return c
 }
-
