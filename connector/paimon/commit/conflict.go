@@ -32,14 +32,15 @@ func (c *Committer) entries(ctx context.Context, ch *change, latest *spec.Snapsh
 	if err := c.checkWriters(ctx, ch.messages, latest); err != nil {
 		return nil, err
 	}
-	if err := c.checkHashes(index, ch.messages); err != nil {
-		return nil, err
-	}
 	out, err := c.deleted(ctx, ch.messages, latest)
 	if err != nil {
 		return nil, err
 	}
+	before := *index
 	for _, m := range ch.messages {
+		if err := c.checkHashes(&before, index, m); err != nil {
+			return nil, err
+		}
 		if !index.applies(m, &m.Index, m.Deleted) {
 			return nil, c.changedMeanwhile(m)
 		}
@@ -145,7 +146,7 @@ func (c *Committer) checkWriters(ctx context.Context, messages []*Message, lates
 	stale := map[place]*Message{}
 	totals := map[string]int32{}
 	for _, m := range messages {
-		if m.TotalBuckets <= 0 || len(m.New) == 0 {
+		if !c.numbered(m) {
 			continue
 		}
 		if last, ok := c.written[m.place()]; ok && keyed && last.snapshot > m.Base && last.sequence >= m.minSequence() {
@@ -154,6 +155,10 @@ func (c *Committer) checkWriters(ctx context.Context, messages []*Message, lates
 		other, err := c.others.since(ctx, c, latest, m.Base)
 		if err != nil {
 			return err
+		}
+		if other && m.Exclusive {
+			return errs.New(errs.Conflict, errs.KindNone, "commit to %s: another writer has written to the table since the places of its keys were read; write the rows again",
+				c.cfg.Paths.Root())
 		}
 		if other {
 			stale[m.place()] = m
@@ -183,6 +188,12 @@ func (c *Committer) checkWriters(ctx context.Context, messages []*Message, lates
 	return nil
 }
 
+// numbered reports whether the sequence numbers of a message's new rows depend on
+// what its bucket has.
+func (c *Committer) numbered(m *Message) bool {
+	return len(m.New) > 0 && (m.TotalBuckets > 0 || m.TotalBuckets == -1 && len(c.keyTypes) > 0)
+}
+
 // lastWrite is what a Committer committed last to a bucket.
 type lastWrite struct {
 	snapshot int64
@@ -192,7 +203,7 @@ type lastWrite struct {
 // noteWritten remembers what a commit of ours added.
 func (c *Committer) noteWritten(messages []*Message, snapshot int64) {
 	for _, m := range messages {
-		if len(m.New) == 0 || m.TotalBuckets <= 0 {
+		if !c.numbered(m) {
 			continue
 		}
 		last := lastWrite{snapshot, 0}
@@ -313,6 +324,10 @@ func (c *Committer) compactEntries(ctx context.Context, ch *change, latest *spec
 		for _, f := range m.CompactAfter {
 			out = append(out, m.entry(spec.FileAdd, f))
 		}
+	}
+	if len(dropped) > 0 && slices.ContainsFunc(ch.messages, func(m *Message) bool { return m.Together }) {
+		dropped, kept, out = ch.messages, nil, nil
+		index.changed = false
 	}
 	for _, m := range dropped {
 		slog.Info("a compaction is dropped: other commits changed its files", "table", c.cfg.Paths.Root(), "bucket", m.Bucket)

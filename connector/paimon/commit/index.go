@@ -118,22 +118,20 @@ func (x *indexState) drop(in func(spec.BinaryRow) (bool, error)) error {
 	return nil
 }
 
-// checkHashes fails when keys were given buckets by an index that is not the
-// partition's any more: another writer may have put the same key elsewhere.
-func (c *Committer) checkHashes(x *indexState, messages []*Message) error {
-	for _, m := range messages {
-		adds := slices.ContainsFunc(m.Index.New, func(e spec.IndexEntry) bool { return e.IndexType == spec.IndexHash })
-		if !adds {
-			continue
-		}
-		known := map[string]bool{}
-		for _, n := range m.KnownHashes {
-			known[n] = true
-		}
-		if !maps.Equal(known, x.hashes(m.Partition)) {
-			return errs.New(errs.Conflict, errs.KindNone, "commit to %s: another writer has given keys of this partition to buckets since these were; write the rows again",
-				c.cfg.Paths.Root())
-		}
+// checkHashes fails when a message's keys were given buckets by an index that is
+// not the partition's any more: another writer may have put the same key elsewhere.
+// The index may be that before the committable, or as the messages before m leave it.
+func (c *Committer) checkHashes(before, x *indexState, m *Message) error {
+	if !slices.ContainsFunc(m.Index.New, func(e spec.IndexEntry) bool { return e.IndexType == spec.IndexHash }) {
+		return nil
+	}
+	known := map[string]bool{}
+	for _, n := range m.KnownHashes {
+		known[n] = true
+	}
+	if !maps.Equal(known, x.hashes(m.Partition)) && !maps.Equal(known, before.hashes(m.Partition)) {
+		return errs.New(errs.Conflict, errs.KindNone, "commit to %s: another writer has given keys of this partition to buckets since these were; write the rows again",
+			c.cfg.Paths.Root())
 	}
 	return nil
 }

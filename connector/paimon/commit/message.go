@@ -42,7 +42,14 @@ type Message struct {
 	// CompactIndex are index files that belong to the compaction.
 	CompactIndex IndexChange
 
+	// Exclusive says that the rows were placed by what the whole table has
+	// (cross-partition keys): Conflict when anybody else has written since Base.
+	Exclusive bool
+	// Together says that the compactions of the committable apply all or none.
+	Together bool
+
 	dropped  atomic.Bool
+	replaced atomic.Bool
 	state    atomic.Int32
 	snapshot atomic.Int64
 }
@@ -65,6 +72,17 @@ func (c IndexChange) Empty() bool { return len(c.New)+len(c.Deleted) == 0 }
 // Snapshot returns the snapshot that the message went into, 0 while it is not
 // committed. A writer's next message for the bucket has it as its Base.
 func (m *Message) Snapshot() int64 { return m.snapshot.Load() }
+
+// Replace notes that the rows of the message were committed as of snapshot, but by
+// other messages, which were made of it. Its writer then looks at the table anew.
+func (m *Message) Replace(snapshot int64) {
+	m.state.Store(messageCommitted)
+	m.snapshot.Store(snapshot)
+	m.replaced.Store(true)
+}
+
+// Replaced reports whether Replace was called.
+func (m *Message) Replaced() bool { return m.replaced.Load() }
 
 // What became of a message.
 const (

@@ -368,9 +368,9 @@ func TestCompactionConflict(t *testing.T) {
 // TestRefusals checks that what cannot be written is named before anything is.
 func TestRefusals(t *testing.T) {
 	for option, value := range map[string]string{
-		"bucket": "-1", "record-level.expire-time": "1 d", "bucket-function.type": "mod",
+		"record-level.expire-time": "1 d", "bucket-function.type": "mod",
 		"file.format": "orc", "manifest.format": "orc", "data-file.external-paths": "s3://x", "metadata.iceberg.storage": "table-location",
-		"file-index.bloom-filter.columns": "v", "tag.automatic-creation": "batch",
+		"file-index.bloom-filter.columns": "v",
 	} {
 		s := shapes(0)[0]
 		s.Options[option] = value

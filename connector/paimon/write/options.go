@@ -277,17 +277,6 @@ func refuse(s *catalog.Schema, o *spec.Options, out *options) error {
 			return unsupported("tables with %s = %s", key, v)
 		}
 	}
-	if out.keyed {
-		switch out.mode {
-		case dynamicBuckets, crossBuckets:
-			return unsupported("primary-key tables with dynamic buckets (table option 'bucket' = '-1', the default): give the table a fixed number of buckets")
-		case postponeBucket:
-			return unsupported("tables with postponed buckets ('bucket' = '-2')")
-		}
-	}
-	if v := strings.ToLower(o.String("tag.automatic-creation", "none")); v == "batch" {
-		return unsupported("tables with tag.automatic-creation = %s", v)
-	}
 	for _, key := range []string{"record-level.expire-time", "data-file.external-paths"} {
 		if o.Has(key) {
 			return unsupported("tables with the option %s", key)

@@ -82,7 +82,9 @@ type Writer struct {
 	list     []*bucket                    // in the order in which they were opened
 	reserved int64                        // bytes in all buffers
 	cache    *read.Cache
-	commits  int64 // calls of PrepareCommit
+	hashes   map[string]*hashIndex // by partition, of dynamic buckets
+	keys     *keyIndex             // of cross-partition tables
+	commits  int64                 // calls of PrepareCommit
 
 	background context.Context // of compactions
 	cancel     context.CancelFunc
@@ -141,7 +143,7 @@ func New(cfg Config) (*Writer, error) {
 	w := &Writer{cfg: cfg, opts: o, layout: l, rules: rules, shapes: sh, store: commit.Store{Files: cfg.Files, Paths: cfg.Paths},
 		partCols: s.Columns(s.PartitionKeys), partEnc: spec.NewRowEncoder(spec.TypesOf(s, s.PartitionKeys)),
 		keyCols: s.Columns(keys), keyEnc: spec.NewRowEncoder(spec.TypesOf(s, keys)),
-		buckets: map[string]map[int32]*bucket{}, cache: read.NewCache(1<<20, nil)}
+		buckets: map[string]map[int32]*bucket{}, hashes: map[string]*hashIndex{}, cache: read.NewCache(1<<20, nil)}
 	for _, f := range s.Fields {
 		w.types = append(w.types, f.Type)
 	}
@@ -207,7 +209,32 @@ func (w *Writer) Write(ctx context.Context, b *vector.Batch) error {
 	if err := w.checkNulls(b); err != nil {
 		return err
 	}
-	touched, err := w.route(b)
+	if err := w.refresh(ctx); err != nil {
+		return err
+	}
+	if w.opts.mode == crossBuckets && b.Rows() > vector.MaxBatchRows/2 {
+		// Rows that move take two places.
+		b = b.Compact()
+		half := b.Len / 2
+		for _, at := range [][2]int{{0, half}, {half, b.Len}} {
+			sel := make([]uint16, 0, at[1]-at[0])
+			for i := at[0]; i < at[1]; i++ {
+				sel = append(sel, uint16(i))
+			}
+			part := *b
+			part.Sel = sel
+			if err := w.take(ctx, part.Compact()); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return w.take(ctx, b)
+}
+
+// take places the rows of a complete batch and buffers them.
+func (w *Writer) take(ctx context.Context, b *vector.Batch) error {
+	b, touched, err := w.route(ctx, b)
 	defer func() {
 		for _, k := range touched {
 			k.sel = k.sel[:0]
@@ -217,6 +244,9 @@ func (w *Writer) Write(ctx context.Context, b *vector.Batch) error {
 		err = w.openAll(ctx, touched)
 	}
 	if err != nil {
+		if w.opts.mode == crossBuckets || w.opts.mode == dynamicBuckets {
+			w.err = err // keys were given places
+		}
 		return err // nothing of the batch was taken
 	}
 	for _, k := range touched {
@@ -238,50 +268,117 @@ func (w *Writer) usable() error {
 	return nil
 }
 
+// skips reports whether a row of the kind is left out.
+func (w *Writer) skips(kind vector.RowKind) (bool, error) {
+	if !retract(kind) {
+		return false, nil
+	}
+	if w.opts.ignoreDelete || w.opts.ignoreUpdateBefore && kind == vector.UpdateBefore {
+		return true, nil
+	}
+	if !w.opts.keyed {
+		return false, errs.Userf(errs.WrongArguments, "write to %s: an append table (without a primary key) cannot take a %s row; set 'ignore-delete' to leave such rows out",
+			w.cfg.Paths.Root(), vector.RowKindString(kind))
+	}
+	return false, nil
+}
+
 // route sends each row of b to its bucket: it fills bucket.sel and returns the
-// buckets that got rows.
-func (w *Writer) route(b *vector.Batch) ([]*bucket, error) {
+// buckets that got rows. The batch that it returns, which sel refers to, is b
+// unless rows had to be added.
+func (w *Writer) route(ctx context.Context, b *vector.Batch) (*vector.Batch, []*bucket, error) {
+	if w.opts.mode == crossBuckets {
+		out, touched, err := w.placeByKey(ctx, b)
+		if out == nil {
+			out = b
+		}
+		return out, touched, err
+	}
 	var touched []*bucket
 	part, key := pickCols(b, w.partCols), pickCols(b, w.keyCols)
 	var only *bucket // where all rows go
-	if len(part) == 0 && w.opts.buckets <= 1 && b.Rows() > 0 {
-		only = w.bucketOf(nil, nil, 0)
+	fixed := w.fixedBucket()
+	if len(part) == 0 && fixed != nil && b.Rows() > 0 {
+		only = w.bucketAt(spec.EmptyRow, *fixed)
 	}
 	for i := range b.Rows() {
 		row := b.Row(i)
-		if kind := b.Kind(row); retract(kind) {
-			if w.opts.ignoreDelete || w.opts.ignoreUpdateBefore && kind == vector.UpdateBefore {
-				continue
-			}
-			if !w.opts.keyed {
-				return touched, errs.Userf(errs.WrongArguments, "write to %s: an append table (without a primary key) cannot take a %s row; set 'ignore-delete' to leave such rows out",
-					w.cfg.Paths.Root(), vector.RowKindString(kind))
-			}
+		kind := b.Kind(row)
+		if skip, err := w.skips(kind); err != nil {
+			return b, touched, err
+		} else if skip {
+			continue
 		}
 		k := only
 		if k == nil {
-			k = w.bucketOf(part, key, row)
+			p := spec.EmptyRow
+			if len(part) > 0 {
+				p = w.partEnc.Encode(part, row)
+			}
+			var number int32
+			switch {
+			case fixed != nil:
+				number = *fixed
+			case w.opts.mode == dynamicBuckets:
+				x, err := w.hashIndexOf(ctx, p)
+				if err == nil {
+					number, err = w.assign(x, spec.Hash(w.keyEnc.Encode(key, row).Row()), kind)
+				}
+				if err != nil {
+					return b, touched, err
+				}
+			default:
+				number = spec.Bucket(w.keyEnc.Encode(key, row), w.opts.buckets)
+			}
+			k = w.bucketAt(p, number)
 		}
 		if len(k.sel) == 0 {
 			touched = append(touched, k)
 		}
 		k.sel = append(k.sel, uint16(row))
 	}
-	return touched, nil
+	return b, touched, nil
 }
 
-// bucketOf returns the bucket of a row by its partition and bucket-key columns.
-// It may not be open yet.
-func (w *Writer) bucketOf(part, key []*vector.Vec, row int) *bucket {
-	p := spec.EmptyRow
-	if len(part) > 0 {
-		p = w.partEnc.Encode(part, row)
+// fixedBucket returns the bucket that all rows of a partition go to, nil when
+// that depends on the row.
+func (w *Writer) fixedBucket() *int32 {
+	n := int32(spec.UnawareBucket)
+	switch {
+	case w.opts.mode == postponeBucket:
+		n = spec.PostponeBucket
+	case w.opts.mode == unawareBuckets, w.opts.buckets == 1:
+	default:
+		return nil
 	}
-	number := int32(spec.UnawareBucket)
-	if w.opts.buckets > 1 {
-		number = spec.Bucket(w.keyEnc.Encode(key, row), w.opts.buckets)
+	return &n
+}
+
+// refresh forgets what the writer knows of buckets whose rows were committed by
+// other messages than it made.
+func (w *Writer) refresh(ctx context.Context) error {
+	var again []*bucket
+	for _, k := range w.list {
+		if k.sent == nil || !k.sent.Replaced() {
+			continue
+		}
+		if k.buf.rows > 0 && (w.opts.mode == dynamicBuckets || w.opts.mode == crossBuckets) {
+			w.err = errs.New(errs.Conflict, errs.KindNone, "write to %s: another writer gave keys their places while these rows were placed; write them again", w.cfg.Paths.Root())
+			return w.err
+		}
+		k.base = max(k.base, k.sent.Snapshot())
+		k.sent, k.nextSeq = nil, -1
+		again = append(again, k)
+		if x := w.hashes[string(k.partition)]; x != nil {
+			w.cfg.Budget.Release(x.size)
+			delete(w.hashes, string(k.partition))
+		}
+		if w.keys != nil {
+			w.cfg.Budget.Release(w.keys.size)
+			w.keys = nil
+		}
 	}
-	return w.bucketAt(p, number)
+	return w.openAll(ctx, again)
 }
 
 // bucketAt returns a bucket. It may not be open yet.
@@ -321,7 +418,7 @@ func (w *Writer) openAll(ctx context.Context, list []*bucket) error {
 	if len(closed) == 0 {
 		return nil
 	}
-	if w.opts.buckets < 0 { // rows need nothing of what is there
+	if w.opts.mode == unawareBuckets || w.opts.mode == postponeBucket { // rows need nothing of what is there
 		for _, k := range closed {
 			k.nextSeq = 0
 		}
@@ -379,6 +476,9 @@ func (w *Writer) PrepareCommit(ctx context.Context) ([]connector.CommitMessage, 
 	if err := w.usable(); err != nil {
 		return nil, err
 	}
+	if err := w.refresh(ctx); err != nil {
+		return nil, err
+	}
 	for _, k := range w.list {
 		err := w.flush(ctx, k)
 		if err == nil {
@@ -413,6 +513,15 @@ func (w *Writer) PrepareCommit(ctx context.Context) ([]connector.CommitMessage, 
 			k.base = max(k.base, k.sent.Snapshot())
 		}
 		m := &commit.Message{Partition: k.partition, Bucket: k.bucket, TotalBuckets: w.opts.buckets, Base: k.base, New: k.fresh, Changelog: k.changelog}
+		if w.opts.mode == dynamicBuckets {
+			if err := w.writeHashes(ctx, k, m); err != nil {
+				w.err = err
+				return nil, err
+			}
+		}
+		if w.opts.mode == crossBuckets {
+			m.Base, m.Exclusive = w.keyBase(), true
+		}
 		w.collect(k, m)
 		if w.waits() {
 			m = w.compactNow(ctx, k, m, all)
@@ -450,6 +559,21 @@ func (w *Writer) startCompactions() {
 		}
 		k.compact.start(w.background)
 	}
+}
+
+// keyBase is the snapshot up to which the index of all keys knows the table: that
+// which it read, or the writer's last commit.
+func (w *Writer) keyBase() int64 {
+	base := int64(0)
+	if w.keys != nil {
+		base = w.keys.base
+	}
+	for _, k := range w.list {
+		if k.sent != nil {
+			base = max(base, k.sent.Snapshot())
+		}
+	}
+	return base
 }
 
 // wants reports whether a compaction of a bucket may find something to do.
@@ -564,6 +688,12 @@ func (w *Writer) Close() error {
 		all = errors.Join(all, w.remove(context.Background(), k, k.fresh), w.remove(context.Background(), k, k.changelog))
 		w.cfg.Budget.Release(k.need + k.hold)
 	}
-	w.list, w.buckets = nil, nil
+	for _, x := range w.hashes {
+		w.cfg.Budget.Release(x.size)
+	}
+	if w.keys != nil {
+		w.cfg.Budget.Release(w.keys.size)
+	}
+	w.list, w.buckets, w.hashes, w.keys = nil, nil, nil, nil
 	return all
 }
