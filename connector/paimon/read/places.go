@@ -38,8 +38,7 @@ func (st *State) EachBucket(ctx context.Context, columns []int, budget *memory.B
 		return err
 	}
 	for _, b := range buckets {
-		b.open(l)
-		sections, err := sc.sections(b, b.files)
+		sections, err := sc.sections(nil, b.refs)
 		if err != nil {
 			return err
 		}

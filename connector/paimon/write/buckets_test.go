@@ -89,7 +89,7 @@ func TestBucketsJava(t *testing.T) {
 			for _, l := range log {
 				m.apply(e, l)
 			}
-			if err := os.WriteFile(want, []byte("\n"+strings.Join(m.sorted(), "\n")), 0o644); err != nil {
+			if err := os.WriteFile(want, []byte("head\n"+strings.Join(m.sorted(), "\n")), 0o644); err != nil {
 				t.Fatal(err)
 			}
 		} else {
