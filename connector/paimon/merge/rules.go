@@ -129,8 +129,7 @@ func (g *Rules) sequenceFields(table string, schema *catalog.Schema, o *spec.Opt
 		if c < 0 {
 			return errs.Userf(errs.InvalidConfig, "table %s: 'sequence.field' names %q, which is no column", table, name)
 		}
-		// Java compares floats by < and >, which puts NaN nowhere.
-		if t := schema.Fields[c].Type; nested(t) || t.Kind == catalog.Float || t.Kind == catalog.Double {
+		if t := schema.Fields[c].Type; nested(t) {
 			return errs.Unsupportedf(-1, "tables with a 'sequence.field' of type %s (table %s)", t.Nullable(), table)
 		}
 		g.Sequence = append(g.Sequence, c)
@@ -208,7 +207,7 @@ type value struct {
 func (x value) null() bool { return x.v == nil || x.v.IsNull(x.i) }
 
 // compareOrder compares values of ordering columns as Java's generated
-// comparators do: NULL first, floats by < and >.
+// comparators do: NULL first, NaN last, −0 before 0.
 func compareOrder(a, b value) int {
 	an, bn := a.null(), b.null()
 	switch {
@@ -219,21 +218,5 @@ func compareOrder(a, b value) int {
 	case bn:
 		return 1
 	}
-	p, q := a.v.Values(), b.v.Values()
-	var x, y float64
-	switch p.Kind {
-	case vector.F32:
-		x, y = float64(p.F32s[a.v.At(a.i)]), float64(q.F32s[b.v.At(b.i)])
-	case vector.F64:
-		x, y = p.F64s[a.v.At(a.i)], q.F64s[b.v.At(b.i)]
-	default:
-		return vector.Compare(a.v, a.i, b.v, b.i)
-	}
-	switch {
-	case x < y:
-		return -1
-	case x > y:
-		return 1
-	}
-	return 0
+	return vector.Compare(a.v, a.i, b.v, b.i)
 }

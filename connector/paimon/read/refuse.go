@@ -21,10 +21,10 @@ func (s *Source) refuseTable(schema *catalog.Schema) error {
 		return err
 	}
 	if len(schema.PrimaryKeys) > 0 {
-		for _, k := range []string{"record-level.expire-time", "pk-clustering-override"} {
-			if o.String(k, "") != "" {
-				return no("reading tables with '%s'", k)
-			}
+		// 'record-level.expire-time' is no matter here: as in Java, records are seen
+		// until a compaction drops them.
+		if o.String("pk-clustering-override", "") != "" {
+			return no("reading tables with 'pk-clustering-override'")
 		}
 	}
 	for _, k := range []string{"postpone.merge-on-read", "sequence.snapshot-ordering", "chain-table.enabled", "query-auth.enabled"} {
