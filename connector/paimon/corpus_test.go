@@ -16,6 +16,9 @@ import (
 
 	"github.com/thermocline/thermocline/connector/fileio"
 	"github.com/thermocline/thermocline/connector/format"
+	"github.com/thermocline/thermocline/connector/format/avro"
+	"github.com/thermocline/thermocline/connector/format/blob"
+	"github.com/thermocline/thermocline/connector/format/orc"
 	"github.com/thermocline/thermocline/connector/format/parquet"
 	"github.com/thermocline/thermocline/connector/paimon"
 	"github.com/thermocline/thermocline/internal/testkit"
@@ -161,7 +164,7 @@ func loadCorpus(t testing.TB) (*fileio.Memory, []corpusCase) {
 }
 
 func driverOver(files fileio.FileIO) *paimon.Driver {
-	return paimon.NewDriver(paimon.Config{Files: files, Formats: format.NewRegistry(parquet.Format{})})
+	return paimon.NewDriver(paimon.Config{Files: files, Formats: format.NewRegistry(parquet.Format{}, orc.Format{}, avro.Format{}, blob.Format{})})
 }
 
 // TestCorpus reads the tables of the archive from a store in memory and compares
