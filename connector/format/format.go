@@ -71,6 +71,18 @@ type ReadOptions struct {
 	// Properties are the table's options, of which a format may have some of its
 	// own that say how files were written ("orc.timestamp-ltz.legacy.type").
 	Properties map[string]string
+	// Metadata keeps what was parsed of a file that never changes under its path;
+	// nil keeps nothing.
+	Metadata Metadata
+}
+
+// Metadata keeps parsed metadata of files, which must not be changed, by path. It
+// is safe for concurrent use, and forgets when it likes.
+type Metadata interface {
+	// Load returns what is kept, nil when nothing is.
+	Load(path string) any
+	// Store keeps a value that takes the given bytes.
+	Store(path string, value any, bytes int64)
 }
 
 // Reader streams the batches of one file in file order. Batch.Seq is the

@@ -182,6 +182,13 @@ func TestPointQuery(t *testing.T) {
 		if n["schema"].Stats > 4 || n["snapshot"].Opens > 3 {
 			t.Errorf("key %d: metadata is asked for too often: %+v", key, n)
 		}
+		// Footers are kept: a second read of the same rows reads only pages.
+		if again, rows := scanAll(t, snap, req); rows != wantRows || again.Files != len(want) {
+			t.Errorf("key %d again: %d rows of %d files", key, rows, again.Files)
+		}
+		if m := c.Take(); len(want) > 0 && m["data"].Reads != n["data"].Reads-2*len(want) {
+			t.Errorf("key %d: %d reads, then %d of %d files", key, n["data"].Reads, m["data"].Reads, len(want))
+		}
 		// In a new process each manifest is read once.
 		d2, c2 := counted(c.FileIO)
 		tb2, err := d2.Open(ctx, "/t", catalog.Identifier{Database: "d", Table: "t"})

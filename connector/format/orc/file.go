@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/thermocline/thermocline/connector/fileio"
+	"github.com/thermocline/thermocline/connector/format"
 	"github.com/thermocline/thermocline/internal/errs"
 	"github.com/thermocline/thermocline/internal/memory"
 )
@@ -63,13 +64,32 @@ type protoType struct {
 	attributes map[string]string
 }
 
-// openFile reads and checks the tail. Its memory is charged to budget until
-// release.
-func openFile(f fileio.File, path string, budget *memory.Budget) (*file, error) {
+// parsed is what is kept of a file in format.Metadata: the file as it was parsed,
+// of which nothing changes.
+type parsed struct {
+	size int64
+	file file
+}
+
+// openFile reads and checks the tail, or takes it from kept, which has it for the
+// next reader too. Memory is charged to budget until release.
+func openFile(f fileio.File, path string, budget *memory.Budget, kept format.Metadata) (*file, error) {
+	if kept != nil {
+		if p, ok := kept.Load(path).(*parsed); ok && p.size == f.Size() {
+			of := p.file
+			of.f, of.budget = f, budget
+			return &of, nil
+		}
+	}
 	of := &file{f: f, path: path, budget: budget}
 	if err := of.open(); err != nil {
 		of.release()
 		return nil, err
+	}
+	if kept != nil {
+		p := &parsed{f.Size(), *of}
+		p.file.f, p.file.budget, p.file.held, p.file.inflate = nil, nil, 0, nil
+		kept.Store(path, p, of.held)
 	}
 	return of, nil
 }

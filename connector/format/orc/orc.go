@@ -55,7 +55,7 @@ func (Format) NewWriter(_ context.Context, w fileio.Writer, opts format.WriteOpt
 
 // Describe implements format.Format. A row group is a stripe.
 func (Format) Describe(_ context.Context, f fileio.File, path string) (*format.Description, error) {
-	of, err := openFile(f, path, nil)
+	of, err := openFile(f, path, nil, nil)
 	if err != nil {
 		return nil, corrupt(path, err)
 	}

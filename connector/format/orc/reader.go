@@ -62,7 +62,7 @@ func (Format) NewReader(ctx context.Context, f fileio.File, opts format.ReadOpti
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if of, err = openFile(f, opts.Path, opts.Budget); err != nil {
+	if of, err = openFile(f, opts.Path, opts.Budget, opts.Metadata); err != nil {
 		return nil, corrupt(opts.Path, err)
 	}
 	of.instants = strings.EqualFold(opts.Properties[legacyInstants], "false")

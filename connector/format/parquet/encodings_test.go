@@ -132,7 +132,7 @@ func TestOtherWriter(t *testing.T) {
 // countEncodings counts the pages of a file by kind and encoding.
 func countEncodings(t *testing.T, fs fileio.FileIO, name string, seen map[[2]int32]int) {
 	t.Helper()
-	pf, err := openFile(open(t, fs, name), name, nil)
+	pf, err := openFile(open(t, fs, name), name, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

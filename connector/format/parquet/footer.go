@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/thermocline/thermocline/connector/fileio"
+	"github.com/thermocline/thermocline/connector/format"
 	"github.com/thermocline/thermocline/internal/errs"
 	"github.com/thermocline/thermocline/internal/memory"
 )
@@ -129,10 +130,23 @@ type file struct {
 
 const magic = "PAR1"
 
-// openFile reads and checks the footer. Its memory is charged to budget until
-// release.
-func openFile(f fileio.File, path string, budget *memory.Budget) (*file, error) {
+// parsed is what is kept of a file in format.Metadata. Nothing in it changes.
+type parsed struct {
+	size   int64
+	meta   *footer
+	fields []*node
+	leaves int
+}
+
+// openFile reads and checks the footer, or takes it from kept, which has it for
+// the next reader too. Memory is charged to budget until release.
+func openFile(f fileio.File, path string, budget *memory.Budget, kept format.Metadata) (*file, error) {
 	size := f.Size()
+	if kept != nil {
+		if p, ok := kept.Load(path).(*parsed); ok && p.size == size {
+			return &file{f: f, path: path, budget: budget, meta: p.meta, fields: p.fields, leaves: p.leaves}, nil
+		}
+	}
 	bad := func(format string, args ...any) error {
 		return errs.Corruptf("read %s: "+format, append([]any{path}, args...)...)
 	}
@@ -175,6 +189,9 @@ func openFile(f fileio.File, path string, budget *memory.Budget) (*file, error) 
 	if err != nil {
 		pf.release()
 		return nil, corrupt(path, err)
+	}
+	if kept != nil {
+		kept.Store(path, &parsed{size, pf.meta, pf.fields, pf.leaves}, 4*n+256)
 	}
 	return pf, nil
 }

@@ -73,7 +73,7 @@ func corrupt(path string, err error) error {
 // Describe implements format.Format.
 func (Format) Describe(ctx context.Context, f fileio.File, path string) (d *format.Description, err error) {
 	defer guard(path, &err)
-	pf, err := openFile(f, path, nil)
+	pf, err := openFile(f, path, nil, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -35,7 +35,7 @@ func (Format) NewReader(ctx context.Context, f fileio.File, opts format.ReadOpti
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	pf, err := openFile(f, opts.Path, opts.Budget)
+	pf, err := openFile(f, opts.Path, opts.Budget, opts.Metadata)
 	if err != nil {
 		return nil, err
 	}

@@ -399,7 +399,7 @@ func TestStats(t *testing.T) {
 			t.Errorf("%s: bounds too wide", typ)
 		}
 	}
-	pf, err := openFile(open(t, fs, "/s.parquet"), "/s.parquet", nil)
+	pf, err := openFile(open(t, fs, "/s.parquet"), "/s.parquet", nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,21 +7,25 @@ import (
 
 	"github.com/thermocline/thermocline/catalog"
 	"github.com/thermocline/thermocline/connector/fileio"
+	"github.com/thermocline/thermocline/connector/format"
 	"github.com/thermocline/thermocline/connector/paimon/spec"
 	"github.com/thermocline/thermocline/internal/memory"
 )
 
-// Cache keeps decoded metadata in memory: manifests and manifest lists by path,
-// for ever, since their names hold uuids, and schemas by path, size and
-// modification time. The least recently used go first when it is full. A nil
-// Cache keeps nothing. It is safe for concurrent use.
+// Cache keeps decoded metadata in memory: manifests, manifest lists and the
+// footers of data files by path, for ever, since their names hold uuids, and
+// schemas by path, size and modification time. The least recently used go first
+// when it is full; footers have a quarter of it to themselves, so that a large
+// scan does not push the manifests out. A nil Cache keeps nothing. It is safe for
+// concurrent use.
 type Cache struct {
-	mu     sync.Mutex
-	limit  int64
-	budget *memory.Budget
-	used   int64
-	items  map[string]*list.Element
-	order  list.List // front: used last
+	footers *Cache // nil: of footers
+	mu      sync.Mutex
+	limit   int64
+	budget  *memory.Budget
+	used    int64
+	items   map[string]*list.Element
+	order   list.List // front: used last
 }
 
 type cacheItem struct {
@@ -37,7 +41,32 @@ type cacheItem struct {
 // NewCache makes a cache of at most limit bytes, paid from budget (nil: from
 // nobody).
 func NewCache(limit int64, budget *memory.Budget) *Cache {
-	return &Cache{limit: limit, budget: budget, items: map[string]*list.Element{}}
+	return &Cache{limit: limit - limit/4, budget: budget, items: map[string]*list.Element{},
+		footers: &Cache{limit: limit / 4, budget: budget, items: map[string]*list.Element{}}}
+}
+
+// metadata returns where footers of data files are kept, nil for nowhere.
+func (c *Cache) metadata() format.Metadata {
+	if c == nil {
+		return nil
+	}
+	return footers{c.footers}
+}
+
+// footers implements format.Metadata.
+type footers struct{ c *Cache }
+
+// Load implements format.Metadata.
+func (f footers) Load(path string) any {
+	if it := f.c.get(path); it != nil {
+		return it.value
+	}
+	return nil
+}
+
+// Store implements format.Metadata.
+func (f footers) Store(path string, value any, bytes int64) {
+	f.c.put(&cacheItem{key: path, size: bytes + int64(len(path)) + 200, value: value})
 }
 
 func (c *Cache) get(key string) *cacheItem {
@@ -66,8 +95,11 @@ func (c *Cache) put(it *cacheItem) {
 	for c.used+it.size > c.limit {
 		c.drop(c.order.Back())
 	}
-	if c.budget.Reserve(it.size) != nil {
-		return // others need the memory more
+	for c.budget.Reserve(it.size) != nil {
+		if c.order.Len() == 0 {
+			return // others need the memory more
+		}
+		c.drop(c.order.Back())
 	}
 	c.used += it.size
 	c.items[it.key] = c.order.PushFront(it)
@@ -90,6 +122,7 @@ func (c *Cache) Shed() {
 	for e := c.order.Back(); e != nil; e = c.order.Back() {
 		c.drop(e)
 	}
+	c.footers.Shed()
 }
 
 func (c *Cache) schema(path string, in fileio.Info) *catalog.Schema {

@@ -161,7 +161,7 @@ func (f *fileReader) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	ro := format.ReadOptions{Path: f.path, Columns: l.file, Strict: true, Part: opts.part, Parts: opts.parts, BatchRows: sc.req.BatchRows, Budget: sc.req.Budget,
+	ro := format.ReadOptions{Path: f.path, Columns: l.file, Strict: true, Part: opts.part, Parts: opts.parts, BatchRows: sc.req.BatchRows, Budget: sc.req.Budget, Metadata: sc.st.src.Cache.metadata(),
 		Properties: sc.st.schema.Options}
 	if opts.seqs || opts.kinds {
 		ro.Columns = append([]format.Column(nil), l.file...)
