@@ -150,6 +150,7 @@ const (
 	ingestShare = 25
 	wireShare   = 10 // large packets and parameters
 	storeShare  = 12 // buffers of uploads to object stores and of reads ahead
+	cacheShare  = 8  // decoded metadata of tables and files
 )
 
 func share(b *memory.Budget, name string, percent int64) *memory.Budget {

@@ -95,7 +95,7 @@ func startInstance(ctx context.Context, cfg config) (_ *instance, err error) {
 		return nil, err
 	}
 	store := share(root, "object store", storeShare)
-	w, err := openWarehouse(cfg.Warehouse, nil, store)
+	w, err := openWarehouse(cfg.Warehouse, nil, store, share(root, "metadata", cacheShare))
 	if err != nil {
 		return nil, err
 	}

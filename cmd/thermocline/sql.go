@@ -81,7 +81,7 @@ func openSession(ctx context.Context, warehouse, format string, root *memory.Bud
 	if err != nil {
 		return nil, err
 	}
-	w, err := openWarehouse(path, nil, share(root, "object store", storeShare))
+	w, err := openWarehouse(path, nil, share(root, "object store", storeShare), share(root, "metadata", cacheShare))
 	if err != nil {
 		return nil, err
 	}

@@ -60,8 +60,9 @@ func openFiles(properties map[string]string, budget *memory.Budget) (fileio.File
 }
 
 // openWarehouse opens the Paimon warehouse in a local folder or below a prefix
-// of an object store, which need not exist before the first write.
-func openWarehouse(path string, properties map[string]string, budget *memory.Budget) (*warehouse, error) {
+// of an object store, which need not exist before the first write. cache pays for
+// decoded metadata and bounds it; nil is a small unpaid cache.
+func openWarehouse(path string, properties map[string]string, budget, cache *memory.Budget) (*warehouse, error) {
 	if st, err := os.Stat(path); err == nil && !st.IsDir() {
 		return nil, fmt.Errorf("open warehouse %s: it is a file, not a folder", path)
 	}
@@ -69,7 +70,7 @@ func openWarehouse(path string, properties map[string]string, budget *memory.Bud
 	if err != nil {
 		return nil, err
 	}
-	driver := paimon.NewDriver(paimon.Config{Files: files, Formats: formats()})
+	driver := paimon.NewDriver(paimon.Config{Files: files, Formats: formats(), CacheBytes: cache.Limit(), CacheBudget: cache})
 	c, err := filesystem.Open(filesystem.Config{Files: files, Warehouse: path, Driver: driver})
 	if err != nil {
 		return nil, err
@@ -115,7 +116,7 @@ func openLake(w *warehouse, properties map[string]string, store *memory.Budget) 
 			return nil, err
 		}
 		if w == nil || path != w.path || own {
-			if w, err = openWarehouse(path, properties, store); err != nil {
+			if w, err = openWarehouse(path, properties, store, nil); err != nil {
 				return nil, err
 			}
 		}
