@@ -22,5 +22,21 @@ func (t *Table) Keep(ctx context.Context) error {
 	return k.(*maintain.Keeper).Run(ctx, t.Maintain())
 }
 
+// committed returns what is called after commits to an owned table.
+func (t *Table) committed() func(context.Context, int64) error {
+	switch {
+	case !t.Owned():
+		return nil
+	case t.driver.cfg.Maintained:
+		return func(context.Context, int64) error {
+			if u := t.driver.upkeep.Load(); u != nil {
+				u.notify(t)
+			}
+			return nil
+		}
+	}
+	return func(ctx context.Context, _ int64) error { return t.Keep(ctx) }
+}
+
 // Owned reports whether the table is maintained without being asked for.
 func (t *Table) Owned() bool { return maintain.Owned(t.schema.Options) }

@@ -13,6 +13,7 @@ package paimon
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/thermocline/thermocline/catalog"
@@ -42,8 +43,10 @@ type Config struct {
 	// Pinned returns the snapshots of a table, by its UUID, that statements of this
 	// process read now, so that expiry leaves them (DESIGN D19). nil: none.
 	Pinned func(table string) []int64
-	// Maintained says that somebody calls Table.Keep for owned tables now and then.
-	// Else commits do it.
+	// CompactionBudget pays for compactions that no writer does; nil is nobody.
+	CompactionBudget *memory.Budget
+	// Maintained says that an Upkeep runs, to which commits to owned tables are
+	// told. Without one, commits do what is due themselves, but for compaction.
 	Maintained bool
 }
 
@@ -54,6 +57,7 @@ type Driver struct {
 	cache     *read.Cache
 	keepers   sync.Map // *maintain.Keeper by a table's directory of metadata
 	consumers consumers
+	upkeep    atomic.Pointer[Upkeep]
 }
 
 // NewDriver makes a driver.

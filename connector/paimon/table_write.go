@@ -41,10 +41,6 @@ func (t *Table) writeConfig(opts connector.WriteOptions) write.Config {
 
 // NewCommit implements connector.Writable.
 func (t *Table) NewCommit(_ context.Context, user string) (connector.TableCommit, error) {
-	committed := func(ctx context.Context, _ int64) error { return t.Keep(ctx) }
-	if t.driver.cfg.Maintained || !t.Owned() {
-		committed = nil
-	}
 	c, err := commit.New(commit.Config{
 		Files:         t.driver.cfg.Files,
 		Paths:         spec.NewPaths(t.dir, t.id.Branch, t.schema),
@@ -52,7 +48,7 @@ func (t *Table) NewCommit(_ context.Context, user string) (connector.TableCommit
 		User:          user,
 		WriterVersion: writerVersion,
 		Lock:          t.lock(),
-		Committed:     committed,
+		Committed:     t.committed(),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("commit to %s: %w", t.id, err)
