@@ -151,6 +151,8 @@ const (
 	wireShare   = 10 // large packets and parameters
 	storeShare  = 12 // buffers of uploads to object stores and of reads ahead
 	cacheShare  = 8  // decoded metadata of tables and files
+	// compactionShare is for compactions that no writer does.
+	compactionShare = 10
 )
 
 func share(b *memory.Budget, name string, percent int64) *memory.Budget {

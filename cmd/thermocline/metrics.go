@@ -28,6 +28,15 @@ func metrics(in *instance, wire *mysql.Server, root *memory.Budget) *prometheus.
 	counter("statements_total", "Statements that were run.", func() float64 { return float64(in.sessions.Counters().Statements) })
 	counter("statements_slow_total", "Statements longer than long_query_time.", func() float64 { return float64(in.sessions.Counters().SlowStatements) })
 	counter("statements_failed_total", "Statements that ended with an error.", func() float64 { return float64(in.sessions.Counters().Errors) })
+	if u := in.upkeep; u != nil {
+		gauge("maintained_tables", "Tables that are maintained by default.", func() float64 { return float64(u.Stats().Tables) })
+		counter("maintenance_runs_total", "Looks at tables to maintain.", func() float64 { return float64(u.Stats().Runs) })
+		counter("maintenance_failures_total", "Looks that failed.", func() float64 { return float64(u.Stats().Failures) })
+		counter("compacted_buckets_total", "Buckets that maintenance has compacted.", func() float64 { return float64(u.Stats().Compactions) })
+		counter("compactions_dropped_total", "Compactions that other commits made void.", func() float64 { return float64(u.Stats().Dropped) })
+		counter("compacted_files_total", "Files that maintenance has compacted.", func() float64 { return float64(u.Stats().Files) })
+		counter("compacted_bytes_total", "Bytes of these files.", func() float64 { return float64(u.Stats().Bytes) })
+	}
 	reg.MustRegister(pipelineMetrics{in})
 	return reg
 }

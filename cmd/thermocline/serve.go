@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/thermocline/thermocline/connector/paimon"
 	"github.com/thermocline/thermocline/ingest"
 	"github.com/thermocline/thermocline/internal/errs"
 	"github.com/thermocline/thermocline/internal/lease"
@@ -58,6 +59,7 @@ type instance struct {
 	lease    *lease.Lease
 	runner   *ingest.Runner
 	sessions *session.Server
+	upkeep   *paimon.Upkeep // nil without the lease
 	mysql    net.Listener
 	http     net.Listener
 	web      *http.Server
@@ -95,7 +97,10 @@ func startInstance(ctx context.Context, cfg config) (_ *instance, err error) {
 		return nil, err
 	}
 	store := share(root, "object store", storeShare)
-	w, err := openWarehouse(cfg.Warehouse, nil, store, share(root, "metadata", cacheShare))
+	compaction := share(root, "compaction", compactionShare)
+	pins := &pinned{}
+	w, err := openWarehouse(cfg.Warehouse, nil, store, share(root, "metadata", cacheShare), unmaintained(compaction),
+		func(c *paimon.Config) { c.Pinned = pins.snapshots })
 	if err != nil {
 		return nil, err
 	}
@@ -104,6 +109,7 @@ func startInstance(ctx context.Context, cfg config) (_ *instance, err error) {
 	in.lease, err = lease.Acquire(ctx, lease.Options{Files: w.files, Warehouse: w.path, DataDir: cfg.DataDir})
 	switch {
 	case err == nil:
+		in.upkeep = newUpkeep(w.catalog, w.driver, pins, compaction)
 		if err = in.runner.Resume(ctx); err != nil {
 			return nil, err
 		}
@@ -133,16 +139,21 @@ func startInstance(ctx context.Context, cfg config) (_ *instance, err error) {
 	}
 	_, port, _ := net.SplitHostPort(in.mysql.Addr().String())
 	in.sessions, err = session.NewServer(session.Config{
-		Catalogs:  []session.NamedCatalog{{Name: defaultCatalog, Catalog: w.catalog}},
-		Memory:    share(root, "query", queryShare),
-		Accounts:  users,
-		Pipelines: control{in.runner},
-		Version:   version,
-		ErrorCode: mysql.ErrorCode,
-		Globals:   map[string]string{"port": port, "datadir": cfg.DataDir},
+		Catalogs:   []session.NamedCatalog{{Name: defaultCatalog, Catalog: w.catalog}},
+		Memory:     share(root, "query", queryShare),
+		Accounts:   users,
+		Pipelines:  control{in.runner},
+		Version:    version,
+		ErrorCode:  mysql.ErrorCode,
+		Background: in.background(),
+		Globals:    map[string]string{"port": port, "datadir": cfg.DataDir},
 	})
 	if err != nil {
 		return nil, err
+	}
+	pins.sessions.Store(in.sessions)
+	if in.upkeep != nil { // not before it knows what is read
+		in.wait.Go(func() { in.upkeep.Run(run) })
 	}
 	wire, err := mysql.NewServer(mysql.Config{Sessions: sessions{in.sessions}, Accounts: users, Budget: share(root, "wire", wireShare)})
 	if err != nil {
@@ -166,6 +177,14 @@ func startInstance(ctx context.Context, cfg config) (_ *instance, err error) {
 		}
 	})
 	return in, nil
+}
+
+// background returns what the process list shows beside sessions.
+func (in *instance) background() func() []session.BackgroundTask {
+	if in.upkeep == nil {
+		return nil
+	}
+	return background(in.upkeep)
 }
 
 // sessions opens sessions for the MySQL port.

@@ -81,7 +81,8 @@ func openSession(ctx context.Context, warehouse, format string, root *memory.Bud
 	if err != nil {
 		return nil, err
 	}
-	w, err := openWarehouse(path, nil, share(root, "object store", storeShare), share(root, "metadata", cacheShare))
+	w, err := openWarehouse(path, nil, share(root, "object store", storeShare), share(root, "metadata", cacheShare),
+		unmaintained(share(root, "compaction", compactionShare)))
 	if err != nil {
 		return nil, err
 	}

@@ -37,6 +37,7 @@ type warehouse struct {
 	path    string
 	files   fileio.FileIO
 	catalog catalog.Writable
+	driver  *paimon.Driver
 }
 
 // formats are the formats of data files: Parquet is read and written, the others
@@ -61,8 +62,9 @@ func openFiles(properties map[string]string, budget *memory.Budget) (fileio.File
 
 // openWarehouse opens the Paimon warehouse in a local folder or below a prefix
 // of an object store, which need not exist before the first write. cache pays for
-// decoded metadata and bounds it; nil is a small unpaid cache.
-func openWarehouse(path string, properties map[string]string, budget, cache *memory.Budget) (*warehouse, error) {
+// decoded metadata and bounds it; nil is a small unpaid cache. configure changes
+// what the warehouse's driver gets.
+func openWarehouse(path string, properties map[string]string, budget, cache *memory.Budget, configure ...func(*paimon.Config)) (*warehouse, error) {
 	if st, err := os.Stat(path); err == nil && !st.IsDir() {
 		return nil, fmt.Errorf("open warehouse %s: it is a file, not a folder", path)
 	}
@@ -70,12 +72,16 @@ func openWarehouse(path string, properties map[string]string, budget, cache *mem
 	if err != nil {
 		return nil, err
 	}
-	driver := paimon.NewDriver(paimon.Config{Files: files, Formats: formats(), CacheBytes: cache.Limit(), CacheBudget: cache})
+	config := paimon.Config{Files: files, Formats: formats(), CacheBytes: cache.Limit(), CacheBudget: cache}
+	for _, f := range configure {
+		f(&config)
+	}
+	driver := paimon.NewDriver(config)
 	c, err := filesystem.Open(filesystem.Config{Files: files, Warehouse: path, Driver: driver})
 	if err != nil {
 		return nil, err
 	}
-	return &warehouse{path: path, files: files, catalog: c}, nil
+	return &warehouse{path: path, files: files, catalog: c, driver: driver}, nil
 }
 
 // sources are the sources that pipelines can name.

@@ -20,6 +20,7 @@ import (
 	"github.com/thermocline/thermocline/connector/fileio"
 	"github.com/thermocline/thermocline/connector/format"
 	"github.com/thermocline/thermocline/connector/paimon/read"
+	"github.com/thermocline/thermocline/connector/paimon/write"
 	"github.com/thermocline/thermocline/internal/memory"
 )
 
@@ -58,6 +59,8 @@ type Driver struct {
 	keepers   sync.Map // *maintain.Keeper by a table's directory of metadata
 	consumers consumers
 	upkeep    atomic.Pointer[Upkeep]
+	// registry keeps writers and compactions of the same table apart.
+	registry write.Registry
 }
 
 // NewDriver makes a driver.

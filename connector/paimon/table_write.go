@@ -36,6 +36,7 @@ func (t *Table) writeConfig(opts connector.WriteOptions) write.Config {
 		Formats:      t.driver.cfg.Formats,
 		Budget:       opts.Budget,
 		NoCompaction: opts.NoCompaction,
+		Registry:     &t.driver.registry,
 	}
 }
 

@@ -94,7 +94,49 @@ func (s *Session) processes() []metadata.ProcessInfo {
 		out = append(out, metadata.ProcessInfo{ID: x.id, User: user, Host: address, Database: p.db, Command: p.command, State: p.state,
 			Info: p.info, Since: p.since, Seconds: max(0, int64(now.Sub(p.since)/time.Second)), Attrs: attrs})
 	}
+	if all {
+		out = append(out, s.srv.background()...)
+	}
 	return out
+}
+
+// BackgroundTask is something that the process does by itself.
+type BackgroundTask struct {
+	ID    uint32
+	Name  string
+	State string
+	Info  string // "" while it waits
+	Since time.Time
+}
+
+// background lists background tasks as the process list shows daemons.
+func (s *Server) background() []metadata.ProcessInfo {
+	if s.cfg.Background == nil {
+		return nil
+	}
+	var out []metadata.ProcessInfo
+	for _, t := range s.cfg.Background() {
+		p := metadata.ProcessInfo{ID: t.ID, User: t.Name, Host: "localhost", Command: "Daemon", State: t.State, Info: t.Info, Since: t.Since}
+		if t.Since.IsZero() {
+			p.Since = s.started
+		}
+		p.Seconds = max(0, int64(s.now().Sub(p.Since)/time.Second))
+		out = append(out, p)
+	}
+	return out
+}
+
+// Running returns how many statements run now.
+func (s *Server) Running() int {
+	n := 0
+	for _, x := range s.openSessions() {
+		x.mu.Lock()
+		if x.proc.command == "Query" || x.proc.command == "Execute" {
+			n++
+		}
+		x.mu.Unlock()
+	}
+	return n
 }
 
 // kill runs KILL.

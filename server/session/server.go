@@ -24,6 +24,9 @@ type Config struct {
 	// Accounts says who may log in and do what; nil: root with an empty
 	// password and every right, from this machine only.
 	Accounts metadata.Accounts
+	// Background returns what the process does beside statements, for the process
+	// list; nil: nothing.
+	Background func() []BackgroundTask
 	// Pipelines runs ingest pipelines; nil: there are none here.
 	Pipelines PipelineControl
 	// Version is the program's version, shown in version_comment.

@@ -95,11 +95,11 @@ func (t *Table) DeleteConsumer(ctx context.Context, id string) error {
 // ClearConsumers forgets the consumers whose names match the regular expression
 // including as a whole ("": all) and do not match excluding ("": none).
 func (t *Table) ClearConsumers(ctx context.Context, including, excluding string) error {
-	in, err := pattern(including)
+	in, err := Pattern(including)
 	if err != nil {
 		return err
 	}
-	ex, err := pattern(excluding)
+	ex, err := Pattern(excluding)
 	if err != nil {
 		return err
 	}
@@ -118,8 +118,8 @@ func (t *Table) ClearConsumers(ctx context.Context, including, excluding string)
 	return nil
 }
 
-// pattern compiles a regular expression for whole names, nil for "".
-func pattern(text string) (*regexp.Regexp, error) {
+// Pattern compiles a regular expression for whole names, nil for "".
+func Pattern(text string) (*regexp.Regexp, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, nil
 	}

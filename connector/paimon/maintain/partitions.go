@@ -297,3 +297,22 @@ func pathForm(t catalog.Type, text string, legacy bool) string {
 	}
 	return fmt.Sprint(d.Unix() / 86400)
 }
+
+// IdlePartitions returns the partitions, as binary rows, that got no file for
+// the given time.
+func (t *Table) IdlePartitions(ctx context.Context, idle time.Duration) (map[string]bool, error) {
+	list, err := t.partitions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	now := t.cfg.Now().In(t.cfg.Location)
+	_, offset := now.Zone()
+	limit := now.UnixMilli() + int64(offset)*1000 - idle.Milliseconds()
+	out := map[string]bool{}
+	for _, p := range list {
+		if p.updated <= limit {
+			out[string(p.row)] = true
+		}
+	}
+	return out, nil
+}

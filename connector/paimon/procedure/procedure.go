@@ -53,7 +53,7 @@ func All(env *Env) []connector.Procedure {
 	}
 	var out []connector.Procedure
 	for _, group := range [][]definition{tagProcedures, branchProcedures, rollbackProcedures, expiryProcedures, consumerProcedures,
-		cleaningProcedures, partitionProcedures, manifestProcedures} {
+		cleaningProcedures, partitionProcedures, manifestProcedures, compactProcedures} {
 		for _, d := range group {
 			out = append(out, d.bind(env))
 		}
