@@ -24,6 +24,8 @@ type fakeSource struct {
 	warned []error
 }
 
+func (s *fakeSource) Views(context.Context, string) ([]string, error) { return nil, nil }
+
 func (s *fakeSource) Databases(ctx context.Context) ([]string, error) {
 	dbs, err := s.c.Databases(ctx)
 	dbs = append(slices.Clone(dbs), VirtualDatabases...)

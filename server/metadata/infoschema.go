@@ -98,6 +98,7 @@ type TableStatus struct {
 	Created                 any
 	Collation               any
 	Options, Comment        string
+	View                    bool // the rest is NULL
 }
 
 // engineOf is the storage engine's name of a table.
@@ -126,6 +127,9 @@ func TableCollation(s *catalog.Schema) string {
 
 // describe tells of a table what needs no I/O.
 func describe(t catalog.Table) TableStatus {
+	if v, ok := t.(*View); ok {
+		return v.status()
+	}
 	if _, ok := t.(*Table); ok {
 		st := TableStatus{Type: "SYSTEM VIEW", Created: nil}
 		if t.ID().Database != InformationSchema {
@@ -180,11 +184,21 @@ func tablesRows(ctx context.Context, src Source, want wanted, add func(Row) erro
 	namesOnly := !slices.ContainsFunc([]string{"ENGINE", "VERSION", "ROW_FORMAT", "TABLE_ROWS", "CREATE_TIME", "TABLE_COLLATION",
 		"CREATE_OPTIONS", "TABLE_COMMENT"}, func(c string) bool { return want.columns[c] })
 	_, exact := want.only["TABLE_NAME"]
+	views := map[string][]string{}
 	return eachName(ctx, src, want, func(db, name string) error {
 		var st TableStatus
 		_, virtual := VirtualDatabase(db)
 		if namesOnly && !exact {
 			st.Type = "BASE TABLE"
+			if _, listed := views[db]; !listed {
+				var err error
+				if views[db], err = src.Views(ctx, db); err != nil {
+					return err
+				}
+			}
+			if slices.Contains(views[db], name) {
+				st = TableStatus{Type: "VIEW", View: true}
+			}
 			if db == InformationSchema {
 				st.Type = "SYSTEM VIEW"
 			}
@@ -212,7 +226,7 @@ func tablesRows(ctx context.Context, src Source, want wanted, add func(Row) erro
 				version = int64(10)
 			}
 		}
-		created := st.Created
+		created, options := st.Created, any(st.Options)
 		if created == nil {
 			created = time.Unix(0, 0)
 		}
@@ -220,8 +234,11 @@ func tablesRows(ctx context.Context, src Source, want wanted, add func(Row) erro
 		if !virtual {
 			zero = nil
 		}
+		if st.View {
+			options = nil
+		}
 		return add(Row{"def", db, name, st.Type, orNil(st.Engine), version, orNil(st.RowFormat), st.Rows, zero, zero, zero, zero, zero,
-			nil, created, nil, nil, st.Collation, nil, st.Options, st.Comment})
+			nil, created, nil, nil, st.Collation, nil, options, st.Comment})
 	})
 }
 

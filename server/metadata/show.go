@@ -114,14 +114,32 @@ func ShowTables(ctx context.Context, src Source, database string, full bool, lik
 	if db, ok := VirtualDatabase(database); ok && db == InformationSchema {
 		kind = "SYSTEM VIEW"
 	}
+	var views []string
+	if full {
+		if views, err = src.Views(ctx, database); err != nil {
+			return Listing{}, err
+		}
+	}
 	for _, n := range names {
-		if full {
+		if full && slices.Contains(views, n) {
+			l.Rows = append(l.Rows, Row{n, "VIEW"})
+		} else if full {
 			l.Rows = append(l.Rows, Row{n, kind})
 		} else {
 			l.Rows = append(l.Rows, Row{n})
 		}
 	}
 	return l, nil
+}
+
+// ShowViews lists a database's views, as Flink's SHOW VIEWS does.
+func ShowViews(ctx context.Context, src Source, database string) (Listing, error) {
+	l := list("view name|varchar(64)!")
+	names, err := src.Views(ctx, database)
+	for _, n := range names {
+		l.Rows = append(l.Rows, Row{n})
+	}
+	return l, err
 }
 
 // ShowColumns describes a table's columns.
@@ -195,6 +213,10 @@ func ShowTableStatus(ctx context.Context, src Source, database string, keep func
 		created := st.Created
 		if created == nil {
 			created = time.Unix(0, 0)
+		}
+		if st.View {
+			l.Rows = append(l.Rows, Row{n, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, created, nil, nil, nil, nil, nil, st.Comment})
+			continue
 		}
 		l.Rows = append(l.Rows, Row{n, orNil(st.Engine), int64(10), orNil(st.RowFormat), st.Rows, nil, nil, nil, nil, nil, nil, created, nil, nil,
 			st.Collation, nil, st.Options, st.Comment})
@@ -338,7 +360,6 @@ var emptyListings = map[string]string{
 	"REPLICAS":          "Server_Id|int unsigned!; Host|varchar(255)~!; Port|int unsigned!; Source_Id|int unsigned!; Replica_UUID|varchar(36)~!",
 	"REPLICA STATUS": "Replica_IO_State|varchar(14)~!; Source_Host|varchar(256)~!; Source_User|varchar(97)~!; Source_Port|int unsigned!; Replica_IO_Running|varchar(3)~!; " +
 		"Replica_SQL_Running|varchar(3)~!; Last_Errno|int!; Last_Error|varchar(20)~!; Seconds_Behind_Source|bigint!; Channel_Name|varchar(192)~!",
-	"VIEWS":               "view name|varchar(64)!",
 	"MATERIALIZED TABLES": "materialized table name|varchar(64)!",
 }
 

@@ -14,10 +14,12 @@ type Source interface {
 	// Databases returns the visible databases, sorted: those of the current
 	// catalog, the virtual ones, and other catalogs' as "catalog.database".
 	Databases(ctx context.Context) ([]string, error)
-	// Tables returns the visible tables of a database, sorted.
+	// Tables returns the visible tables and views of a database, sorted; Views
+	// the views among them.
 	Tables(ctx context.Context, database string) ([]string, error)
-	// Table opens a visible table. A table that was dropped meanwhile gives
-	// errs.UnknownTable.
+	Views(ctx context.Context, database string) ([]string, error)
+	// Table opens a visible table, or describes a view (*View). A table that was
+	// dropped meanwhile gives errs.UnknownTable.
 	Table(ctx context.Context, database, table string) (catalog.Table, error)
 	// Variables returns the values of all system variables of a scope, as SHOW
 	// VARIABLES prints them.

@@ -145,6 +145,7 @@ func init() {
 		"information_schema.SCHEMATA_EXTENSIONS":                   schemataExtensionRows,
 		"information_schema.TABLES":                                tablesRows,
 		"information_schema.COLUMNS":                               columnsRows,
+		"information_schema.VIEWS":                                 viewsRows,
 		"information_schema.STATISTICS":                            statisticsRows,
 		"information_schema.KEY_COLUMN_USAGE":                      keyColumnUsageRows,
 		"information_schema.TABLE_CONSTRAINTS":                     tableConstraintsRows,

@@ -134,6 +134,10 @@ func (s *Session) dispatch(ctx context.Context, stmt syntax.Statement, run *stat
 		return nil, nil
 	case *syntax.Flush:
 		return nil, s.flush(x)
+	case *syntax.CreateView:
+		return nil, s.createView(ctx, x, run)
+	case *syntax.DropView:
+		return nil, s.dropViews(ctx, x)
 	case *syntax.CreateDatabase, *syntax.DropDatabase, *syntax.CreateTable, *syntax.DropTable:
 		return s.define(ctx, stmt, run)
 	case *syntax.AlterTable:
@@ -166,10 +170,6 @@ func constructOf(stmt syntax.Statement) string {
 		return "ALTER TABLE"
 	case *syntax.AlterDatabase:
 		return "ALTER DATABASE"
-	case *syntax.CreateView:
-		return "CREATE VIEW"
-	case *syntax.DropView:
-		return "DROP VIEW"
 	case *syntax.CreateIndex:
 		return "CREATE INDEX"
 	case *syntax.DropIndex:

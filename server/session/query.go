@@ -20,7 +20,7 @@ func (run *statement) environment() *plan.Env {
 	s := run.s
 	return &plan.Env{
 		Catalogs: catalogs{s, run}, Expr: run.context(), Params: run.params,
-		Authorize: s.authorizeRead, Pinned: s.pinnedSnapshot(run.ctx), Lossless: s.opts.Lossless,
+		Authorize: s.authorizeRead, AuthorizeAs: s.authorizeAs, Pinned: s.pinnedSnapshot(run.ctx), Lossless: s.opts.Lossless,
 		Pin: func(u plan.TableUse) {
 			s.mu.Lock()
 			defer s.mu.Unlock()

@@ -108,6 +108,9 @@ func (s *Session) show(ctx context.Context, x *syntax.Show, run *statement) (met
 		if err != nil {
 			return metadata.Listing{}, err
 		}
+		if v, ok := t.(*metadata.View); ok && v.Broken != nil {
+			return metadata.Listing{}, v.Broken
+		}
 		return metadata.ShowColumns(src, db, t, x.Full), nil
 	case syntax.ShowIndex:
 		_, t, err := s.showTable(ctx, x.Table, x.Database)
@@ -124,9 +127,12 @@ func (s *Session) show(ctx context.Context, x *syntax.Show, run *statement) (met
 			return x.Like == nil || metadata.Like(t, like, true) != x.Not
 		})
 	case syntax.ShowCreateTable:
-		_, t, err := s.showTable(ctx, x.Table, x.Database)
+		db, t, err := s.showTable(ctx, x.Table, x.Database)
 		if err != nil {
 			return metadata.Listing{}, err
+		}
+		if v, ok := t.(*metadata.View); ok {
+			return s.showCreateView(db, v)
 		}
 		flink := s.text("lake_ddl_dialect") == "flink"
 		if cols := metadata.Inexpressible(t.Schema()); len(cols) > 0 && !flink {
@@ -138,7 +144,11 @@ func (s *Session) show(ctx context.Context, x *syntax.Show, run *statement) (met
 		if err != nil {
 			return metadata.Listing{}, err
 		}
-		return metadata.Listing{}, errs.UserAt(x.Pos(), errs.WrongObject, "'%s.%s' is not VIEW", db, t.ID().Object())
+		v, ok := t.(*metadata.View)
+		if !ok {
+			return metadata.Listing{}, errs.UserAt(x.Pos(), errs.WrongObject, "'%s.%s' is not VIEW", db, t.ID().Object())
+		}
+		return s.showCreateView(db, v)
 	case syntax.ShowCreateDatabase:
 		y := *x
 		if y.Database.IsZero() {
@@ -176,7 +186,13 @@ func (s *Session) show(ctx context.Context, x *syntax.Show, run *statement) (met
 			return metadata.Listing{}, err
 		}
 		return none(string(x.Kind)), nil
-	case syntax.ShowViews, syntax.ShowMaterialized:
+	case syntax.ShowViews:
+		db, err := s.showDatabase(ctx, x)
+		if err != nil {
+			return metadata.Listing{}, err
+		}
+		return metadata.ShowViews(ctx, src, db)
+	case syntax.ShowMaterialized:
 		if _, err := s.showDatabase(ctx, x); err != nil {
 			return metadata.Listing{}, err
 		}

@@ -106,14 +106,24 @@ func (x source) Tables(ctx context.Context, database string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := s.allowed(metadata.Select, s.object(cat, db, ""))
-	names = slices.Clone(names)
-	if !all {
-		names = slices.DeleteFunc(names, func(n string) bool {
-			return !s.srv.accounts.Visible(s.account.Identity, s.object(cat, db, n))
-		})
+	views, err := viewsOf(ctx, c, db)
+	if err != nil {
+		return nil, err
 	}
-	return names, nil
+	names = append(slices.Clone(names), views...)
+	slices.Sort(names)
+	return x.shown(cat, db, names), nil
+}
+
+// shown leaves out the tables that the account may not see.
+func (x source) shown(catalogName, database string, names []string) []string {
+	s := x.s
+	if s.allowed(metadata.Select, s.object(catalogName, database, "")) {
+		return names
+	}
+	return slices.DeleteFunc(names, func(n string) bool {
+		return !s.srv.accounts.Visible(s.account.Identity, s.object(catalogName, database, n))
+	})
 }
 
 // Table implements metadata.Source.
@@ -136,6 +146,9 @@ func (x source) Table(ctx context.Context, database, table string) (catalog.Tabl
 	}
 	t, err := c.Table(ctx, id)
 	if errs.Is(err, errs.UnknownTable) {
+		if v, err := x.view(ctx, c, id); v != nil || err != nil {
+			return v, err
+		}
 		return nil, errs.Userf(errs.UnknownTable, "Table '%s.%s' doesn't exist", database, table)
 	}
 	return t, err
