@@ -30,6 +30,8 @@ type Catalog struct {
 
 	mu  sync.RWMutex
 	dbs map[string]map[string]*Table
+	// views by database and name
+	views map[string]map[string]*catalog.View
 }
 
 var _ catalog.Writable = (*Catalog)(nil)
@@ -112,6 +114,7 @@ func (c *Catalog) DropDatabase(_ context.Context, database string, cascade bool)
 		t.drop()
 	}
 	delete(c.dbs, database)
+	delete(c.views, database)
 	return nil
 }
 
@@ -129,6 +132,9 @@ func (c *Catalog) CreateTable(_ context.Context, id catalog.Identifier, s *catal
 		if ifNotExists {
 			return t, nil
 		}
+		return nil, errs.Userf(errs.TableExists, "Table '%s' already exists", id.Table)
+	}
+	if c.views[id.Database][id.Table] != nil {
 		return nil, errs.Userf(errs.TableExists, "Table '%s' already exists", id.Table)
 	}
 	t, err := newTable(id, s, c.pays)

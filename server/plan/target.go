@@ -101,11 +101,26 @@ func (b *binder) openTarget(name syntax.ObjectName, a Access, verb string) (*Tar
 		if err := b.mayChange(n, a); err != nil {
 			return nil, err
 		}
-		if t, err = n.In.Table(b.ctx, n.ID); err != nil {
-			return nil, positioned(err, name.Pos())
+		if t, err = b.targetTable(n, name.Pos(), verb); err != nil {
+			return nil, err
 		}
 	}
 	return b.newTarget(n, t, name.Pos(), verb)
+}
+
+// targetTable opens a table that is to be changed.
+func (b *binder) targetTable(n Name, pos int, verb string) (catalog.Table, error) {
+	t, err := n.In.Table(b.ctx, n.ID)
+	if errs.Is(err, errs.UnknownTable) {
+		v, look := b.view(n)
+		if look != nil {
+			return nil, look
+		}
+		if v != nil {
+			return nil, errs.Unsupportedf(pos, "%s through a view; change the tables that %s reads", verb, n.ID)
+		}
+	}
+	return t, positioned(err, pos)
 }
 
 // mayChange checks the right to change a table.
@@ -158,8 +173,8 @@ func (b *binder) targetScan(t *syntax.TableName, alias string, verb string) (*Sc
 		if err := b.mayChange(n, b.targets[t]); err != nil {
 			return nil, nil, err
 		}
-		if tab, err = n.In.Table(b.ctx, n.ID); err != nil {
-			return nil, nil, positioned(err, t.Name.Pos())
+		if tab, err = b.targetTable(n, t.Name.Pos(), verb); err != nil {
+			return nil, nil, err
 		}
 	}
 	x, err := b.newTarget(n, tab, t.Pos(), verb)

@@ -30,6 +30,10 @@ func (b *binder) view(n Name) (*catalog.View, error) {
 // viewTable binds a view in FROM.
 func (bl *block) viewTable(t *syntax.TableName, n Name, v *catalog.View, alias syntax.Ident) (Node, relation, error) {
 	fail := func(err error) (Node, relation, error) { return nil, relation{}, err }
+	if f := bl.b.frozen; f != nil && f.ID == n.ID && f.Catalog == n.Catalog {
+		// CREATE OR REPLACE VIEW v AS … FROM v: it is not there any more.
+		return fail(errs.UserAt(t.Pos(), errs.UnknownTable, "Table '%s.%s' doesn't exist", n.ID.Database, n.ID.Table))
+	}
 	if t.AsOf != nil || len(t.Options) > 0 {
 		return fail(errs.Unsupportedf(t.Pos(), "a version of a view; name the version of the tables in its query"))
 	}
@@ -139,6 +143,27 @@ func FreezeView(ctx context.Context, x *syntax.CreateView, n Name, env *Env) (*c
 	q, ok := p.Statement.(*syntax.Query)
 	if !ok {
 		return nil, errs.Internalf("read the query of view %s again: it is none", n.ID)
+	}
+	// Columns without an alias are named by their expression's text as written.
+	var texts []string
+	items := func(f func(*syntax.SelectItem)) func(syntax.Node) bool {
+		return func(s syntax.Node) bool {
+			if it, ok := s.(*syntax.SelectItem); ok {
+				f(it)
+			}
+			return true
+		}
+	}
+	syntax.Walk(x.Query, items(func(it *syntax.SelectItem) { texts = append(texts, it.Text) }))
+	i := 0
+	syntax.Walk(q, items(func(it *syntax.SelectItem) {
+		if i < len(texts) {
+			it.Text = texts[i]
+		}
+		i++
+	}))
+	if i != len(texts) {
+		return nil, errs.Internalf("read the query of view %s again: %d select items, %d before", n.ID, i, len(texts))
 	}
 	b := newBinder(ctx, env)
 	b.frozen = &n

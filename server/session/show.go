@@ -322,6 +322,9 @@ func (s *Session) describe(ctx context.Context, x *syntax.Describe) (metadata.Li
 	if err != nil {
 		return metadata.Listing{}, err
 	}
+	if v, ok := t.(*metadata.View); ok && v.Broken != nil {
+		return metadata.Listing{}, v.Broken
+	}
 	l := metadata.ShowColumns(source{s}, db, t, false)
 	switch {
 	case x.HasPattern:
