@@ -77,7 +77,7 @@ func (sc *scan) indexedRows(ctx context.Context, e *spec.ManifestEntry, filter *
 		path = LocalPath(path)
 		rows, err := sc.matchFile(ctx, path, e, filter, cols)
 		if err != nil {
-			if errs.ClassOf(err) == errs.Corruption {
+			if c := errs.ClassOf(err); c == errs.Corruption || c == errs.Unsupported {
 				err = fmt.Errorf("%s: %w", path, err)
 			}
 			return rows, sc.st.src.vanished(sc.st.snap, path, err)

@@ -256,25 +256,41 @@ func (sc *scan) splits(sections []*section) (splits []connector.Split, total int
 		total += s.bytes
 	}
 	target := min(max(total/splitsWanted, minSplitBytes), maxSplitBytes)
-	var cur *split
-	for _, s := range cut(sections, target) {
-		if cur == nil || cur.bytes+s.bytes > target {
-			cur = &split{sc: sc}
-			splits = append(splits, cur)
+	list := cut(sections, target)
+	var slab []split
+	for from := 0; from < len(list); {
+		sp := split{sc: sc, rows: list[from].rows, bytes: list[from].bytes}
+		to := from + 1
+		for ; to < len(list) && sp.bytes+list[to].bytes <= target; to++ {
+			sp.rows += list[to].rows
+			sp.bytes += list[to].bytes
 		}
-		cur.sections = append(cur.sections, s)
-		cur.rows += s.rows
-		cur.bytes += s.bytes
+		sp.sections = list[from:to:to]
+		slab = append(slab, sp)
+		from = to
+	}
+	splits = make([]connector.Split, len(slab))
+	for i := range slab {
+		splits[i] = &slab[i]
 	}
 	return splits, total
 }
 
 // cut divides large files that are read alone into parts of about target bytes.
 func cut(sections []*section, target int64) []*section {
+	parts := func(s *section) int {
+		if s.runs != nil {
+			return 1
+		}
+		return int(s.bytes / target)
+	}
+	if !slices.ContainsFunc(sections, func(s *section) bool { return parts(s) > 1 }) {
+		return sections
+	}
 	out := make([]*section, 0, len(sections))
 	for _, s := range sections {
-		n := int(s.bytes / target)
-		if s.runs != nil || n < 2 {
+		n := parts(s)
+		if n < 2 {
 			out = append(out, s)
 			continue
 		}

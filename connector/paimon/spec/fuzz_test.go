@@ -154,3 +154,30 @@ func FuzzBinaryRow(f *testing.F) {
 		}
 	})
 }
+
+func FuzzDeletionVector(f *testing.F) {
+	files, err := filepath.Glob("testdata/*/index/index-*")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, path := range files {
+		if b, err := os.ReadFile(path); err == nil && len(b) < 1<<16 {
+			f.Add(b, int32(0), int64(3))
+			f.Add(b[min(1, len(b)):], int32(len(b)), int64(0))
+		}
+	}
+	f.Add([]byte{0, 0, 0, 18, 0x16, 0x44, 0x9c, 0x79}, int32(22), int64(3))
+	f.Fuzz(func(t *testing.T, b []byte, length int32, cardinality int64) {
+		r := spec.IndexRange{DataFile: "f", Length: length}
+		if cardinality > 0 {
+			r.Cardinality = spec.Some(cardinality)
+		}
+		m, err := spec.ReadDeletionVector(b, &r)
+		if err != nil {
+			return
+		}
+		if r.Cardinality.OK && m.Cardinality() != cardinality {
+			t.Errorf("%d positions, not %d", m.Cardinality(), cardinality)
+		}
+	})
+}
