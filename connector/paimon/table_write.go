@@ -36,6 +36,8 @@ func (t *Table) writeConfig(opts connector.WriteOptions) write.Config {
 		Formats:      t.driver.cfg.Formats,
 		Budget:       opts.Budget,
 		NoCompaction: opts.NoCompaction,
+		Branch:       t.id.Branch,
+		CommitUser:   opts.CommitUser,
 		Registry:     &t.driver.registry,
 	}
 }
@@ -54,7 +56,7 @@ func (t *Table) NewCommit(_ context.Context, user string) (connector.TableCommit
 	if err != nil {
 		return nil, fmt.Errorf("commit to %s: %w", t.id, err)
 	}
-	return c, nil
+	return &tableCommit{Committer: c, t: t, user: user}, nil
 }
 
 // lock returns the function that takes the table's lock, nil where its catalog

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/thermocline/thermocline/catalog"
 	"github.com/thermocline/thermocline/connector"
 	"github.com/thermocline/thermocline/connector/paimon/commit"
 	"github.com/thermocline/thermocline/connector/paimon/spec"
@@ -19,6 +20,8 @@ type CompactOptions struct {
 	// Bucket chooses one bucket, with HasBucket.
 	Bucket    int32
 	HasBucket bool
+	// Place chooses partitions and buckets; nil chooses all.
+	Place func(partition spec.BinaryRow, bucket int32) (bool, error)
 	// Limit is how many buckets are compacted at most; 0 is no limit. Others are
 	// left for another call.
 	Limit int
@@ -82,6 +85,13 @@ func (w *Writer) places(ctx context.Context, snap *spec.Snapshot, o CompactOptio
 				return false
 			}
 		}
+		if o.Place != nil {
+			ok, err := o.Place(e.Partition, e.Bucket)
+			if err != nil || !ok {
+				failed = err
+				return false
+			}
+		}
 		k := w.bucketAt(e.Partition, e.Bucket)
 		if k.total == 0 {
 			k.total = e.TotalBuckets
@@ -116,4 +126,11 @@ func (w *Writer) abandon(list []connector.CommitMessage) error {
 // compactAppend compacts an append table.
 func (w *Writer) compactAppend(context.Context, CompactOptions) ([]connector.CommitMessage, error) {
 	return nil, errs.Unsupportedf(-1, "compacting append tables")
+}
+
+// WaitsForCompaction reports whether new rows of the table stay invisible, or
+// their changes unknown, until they are compacted, and writers do that themselves.
+func WaitsForCompaction(s *catalog.Schema) bool {
+	o, err := readOptions(s)
+	return err == nil && o.needsLookup && o.waits
 }

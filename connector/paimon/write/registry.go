@@ -70,10 +70,24 @@ func (r *Registry) acquire(ctx context.Context, name string, try bool) (func(), 
 	}, nil
 }
 
-// Table gives the caller the table, or branch of it, until it calls release: no
-// other commit of this process comes between what it reads and what it commits.
-func (r *Registry) Table(ctx context.Context, p *spec.Paths) (release func(), err error) {
-	return r.acquire(ctx, "table "+p.SnapshotDir(), false)
+// leased is the key of the table that a context has leased.
+type leased struct{}
+
+// Lease keeps other commits of the process to a table, or branch, back until the
+// caller calls release. Commits under the context that it returns go ahead.
+func (r *Registry) Lease(ctx context.Context, p *spec.Paths) (_ context.Context, release func(), err error) {
+	name := "table " + p.SnapshotDir()
+	release, err = r.acquire(ctx, name, false)
+	return context.WithValue(ctx, leased{}, name), release, err
+}
+
+// Commit waits until nobody else has leased the table.
+func (r *Registry) Commit(ctx context.Context, p *spec.Paths) (release func(), err error) {
+	name := "table " + p.SnapshotDir()
+	if ctx.Value(leased{}) == name {
+		return func() {}, nil
+	}
+	return r.acquire(ctx, name, false)
 }
 
 // compact gives a compaction its bucket. Without wait, release is nil when another
