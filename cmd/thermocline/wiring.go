@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -72,7 +73,7 @@ func openWarehouse(path string, properties map[string]string, budget, cache *mem
 	if err != nil {
 		return nil, err
 	}
-	config := paimon.Config{Files: files, Formats: formats(), CacheBytes: cache.Limit(), CacheBudget: cache}
+	config := paimon.Config{Files: files, Formats: formats(), Location: time.Local, CacheBytes: cache.Limit(), CacheBudget: cache}
 	for _, f := range configure {
 		f(&config)
 	}

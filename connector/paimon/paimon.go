@@ -30,9 +30,10 @@ type Config struct {
 	Files fileio.FileIO
 	// Formats are the data file formats.
 	Formats *format.Registry
-	// Location is the zone in which system tables show times such as
-	// commit_time, which are instants in the files but TIMESTAMP(3), a wall
-	// clock, in Paimon's definition of these tables. nil is UTC.
+	// Location is the zone of the wall clocks that files hold, such as the times
+	// when data files were made, and the one in which system tables show times to a
+	// reader without a zone of its own (catalog.Ref.Zone): Paimon defines commit_time
+	// and others as TIMESTAMP(3), a wall clock. nil is UTC.
 	Location *time.Location
 	// Lock takes the lock of a table where the catalog has one that other engines
 	// take too; nil takes none. See commit.LockFunc.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sort"
 	"strings"
+	"time"
 
 	"github.com/thermocline/thermocline/catalog"
 	"github.com/thermocline/thermocline/connector"
@@ -26,8 +27,13 @@ type systemDef struct {
 	columns []catalog.Field
 	// versioned tables describe one snapshot, so that they can travel in time.
 	versioned bool
-	fill      func(ctx context.Context, t *Table, st *read.State, out *rowBuilder) error
+	// fill makes all rows; rows, of large tables, makes them little by little.
+	fill func(ctx context.Context, t *Table, st *read.State, out *rowBuilder) error
+	rows func(ctx context.Context, t *Table, st *read.State, req *connector.ScanRequest) (rowSource, error)
 }
+
+// rowSource adds some more rows and reports whether there may be others.
+type rowSource func(ctx context.Context, out *rowBuilder) (more bool, err error)
 
 func column(name string, t catalog.Type) catalog.Field { return catalog.Field{Name: name, Type: t} }
 
@@ -45,7 +51,7 @@ var systemTables = map[string]*systemDef{
 		column("commit_kind", text), column("commit_time", ts3.Required()), column("base_manifest_list", text), column("delta_manifest_list", text),
 		column("changelog_manifest_list", nullable), column("total_record_count", catalog.TBigInt), column("delta_record_count", catalog.TBigInt),
 		column("changelog_record_count", catalog.TBigInt), column("watermark", catalog.TBigInt), column("next_row_id", catalog.TBigInt), column("operation", nullable),
-	}, fill: fillSnapshots},
+	}, rows: snapshotRows},
 	"schemas": {columns: []catalog.Field{
 		column("schema_id", bigint), column("fields", text), column("partition_keys", text), column("primary_keys", text), column("options", text),
 		column("comment", nullable), column("update_time", ts3.Required()),
@@ -57,12 +63,12 @@ var systemTables = map[string]*systemDef{
 		column("null_value_counts", text), column("min_value_stats", text), column("max_value_stats", text), column("min_sequence_number", catalog.TBigInt),
 		column("max_sequence_number", catalog.TBigInt), column("creation_time", ts3), column("deleteRowCount", catalog.TBigInt), column("file_source", nullable),
 		column("first_row_id", catalog.TBigInt), column("write_cols", catalog.Type{Kind: catalog.Array, Elem: &catalog.TString}),
-	}, fill: fillFiles},
+	}, rows: fileRows},
 	"file_key_ranges": {versioned: true, columns: []catalog.Field{
 		column("partition", nullable), column("bucket", integer), column("file_path", text), column("file_format", text), column("schema_id", bigint),
 		column("level", integer), column("record_count", bigint), column("file_size_in_bytes", bigint), column("min_key", nullable), column("max_key", nullable),
 		column("first_row_id", catalog.TBigInt),
-	}, fill: fillKeyRanges},
+	}, rows: keyRangeRows},
 	"manifests": {versioned: true, columns: []catalog.Field{
 		column("file_name", text), column("file_size", bigint), column("num_added_files", bigint), column("num_deleted_files", bigint), column("schema_id", bigint),
 		column("min_partition_stats", nullable), column("max_partition_stats", nullable), column("min_row_id", catalog.TBigInt), column("max_row_id", catalog.TBigInt),
@@ -164,7 +170,7 @@ func (s *systemTable) Snapshot(ctx context.Context, ref catalog.Ref) (connector.
 	if st.Changes() {
 		return nil, errs.Unsupportedf(-1, "%s of changes: it describes a version", s.id)
 	}
-	return &systemSnapshot{table: s, state: st}, nil
+	return &systemSnapshot{table: s, state: st, zone: ref.Zone}, nil
 }
 
 // systemSnapshot is what a system table says at one moment. Its rows are made
@@ -172,6 +178,7 @@ func (s *systemTable) Snapshot(ctx context.Context, ref catalog.Ref) (connector.
 type systemSnapshot struct {
 	table *systemTable
 	state *read.State
+	zone  *time.Location // where times are shown; nil is the driver's
 }
 
 // Version implements connector.Snapshot.
@@ -206,25 +213,33 @@ func (s *systemSplit) Bytes() int64 { return 0 }
 
 // Open implements connector.Split.
 func (s *systemSplit) Open(ctx context.Context) (connector.BatchReader, error) {
-	b := newRowBuilder(s.snap.table.schema, s.snap.table.base)
-	if err := s.snap.table.def.fill(ctx, s.snap.table.base, s.snap.state, b); err != nil {
-		return nil, err
+	t := s.snap.table
+	r := &systemReader{req: s.req, rows: newRowBuilder(t.schema, t.base)}
+	r.rows.zone = s.snap.zone
+	clear(r.rows.want)
+	for _, c := range s.req.Columns {
+		r.rows.want[c] = true
 	}
-	r := &systemReader{req: s.req, rows: b}
-	for _, v := range b.cols {
-		r.held += v.Bytesize()
+	if t.def.rows != nil {
+		var err error
+		if r.source, err = t.def.rows(ctx, t.base, s.snap.state, &r.req); err != nil {
+			return nil, err
+		}
+		return r, nil
 	}
-	if err := s.req.Budget.Reserve(r.held); err != nil {
-		return nil, err
+	r.source = func(ctx context.Context, out *rowBuilder) (bool, error) {
+		return false, t.def.fill(ctx, t.base, s.snap.state, out)
 	}
 	return r, nil
 }
 
-// rowBuilder gathers the rows of a system table.
+// rowBuilder gathers rows of a system table, as far as their columns are wanted.
 type rowBuilder struct {
 	table *Table
+	zone  *time.Location
 	types []catalog.Type
 	cols  []*vector.Vec
+	want  []bool
 	at    int // column of the next value
 	n     int
 }
@@ -233,15 +248,31 @@ func newRowBuilder(s *catalog.Schema, t *Table) *rowBuilder {
 	b := &rowBuilder{table: t}
 	for _, f := range s.Fields {
 		b.types = append(b.types, f.Type)
+		b.want = append(b.want, true)
 		b.cols = append(b.cols, f.Type.NewVec(0))
 	}
 	return b
 }
 
+// col returns the vector of the next value; nil when it is not wanted.
 func (b *rowBuilder) col() *vector.Vec {
 	v := b.cols[b.at]
+	if !b.want[b.at] {
+		v = nil
+	}
 	b.at++
 	return v
+}
+
+// skips passes over n values that are not wanted; false when one of them is.
+func (b *rowBuilder) skips(n int) bool {
+	for _, w := range b.want[b.at : b.at+n] {
+		if w {
+			return false
+		}
+	}
+	b.at += n
+	return true
 }
 
 // end ends a row.
@@ -250,7 +281,30 @@ func (b *rowBuilder) end() {
 	b.n++
 }
 
-func (b *rowBuilder) str(s string) { b.col().AppendString(s) }
+// reset drops the rows.
+func (b *rowBuilder) reset() {
+	b.at, b.n = 0, 0
+	for i, v := range b.cols {
+		if b.want[i] {
+			b.cols[i] = vector.NewLike(v, 0) // the old one's texts are handed out
+		}
+	}
+}
+
+func (b *rowBuilder) bytes() (n int64) {
+	for i, v := range b.cols {
+		if b.want[i] {
+			n += v.Bytesize()
+		}
+	}
+	return n
+}
+
+func (b *rowBuilder) str(s string) {
+	if v := b.col(); v != nil {
+		v.AppendString(s)
+	}
+}
 
 func (b *rowBuilder) optStr(s string, ok bool) {
 	if !ok {
@@ -260,10 +314,23 @@ func (b *rowBuilder) optStr(s string, ok bool) {
 	b.str(s)
 }
 
-func (b *rowBuilder) i64(x int64) { b.col().AppendI64(x) }
-func (b *rowBuilder) i32(x int32) { b.col().AppendI32(x) }
+func (b *rowBuilder) i64(x int64) {
+	if v := b.col(); v != nil {
+		v.AppendI64(x)
+	}
+}
 
-func (b *rowBuilder) boolean(x bool) { b.col().AppendBool(x) }
+func (b *rowBuilder) i32(x int32) {
+	if v := b.col(); v != nil {
+		v.AppendI32(x)
+	}
+}
+
+func (b *rowBuilder) boolean(x bool) {
+	if v := b.col(); v != nil {
+		v.AppendBool(x)
+	}
+}
 
 func (b *rowBuilder) opt(x *int64) {
 	if x == nil {
@@ -273,29 +340,64 @@ func (b *rowBuilder) opt(x *int64) {
 	b.i64(*x)
 }
 
-func (b *rowBuilder) null() { b.col().AppendNull() }
-
-// instant adds milliseconds since the epoch as a wall clock in the driver's zone.
-func (b *rowBuilder) instant(millis int64) {
-	b.wall(millis + b.table.driver.zoneOffset(millis))
+func (b *rowBuilder) null() {
+	if v := b.col(); v != nil {
+		v.AppendNull()
+	}
 }
 
-// wall adds milliseconds of a wall clock, counted as if it were UTC.
-func (b *rowBuilder) wall(millis int64) { b.col().AppendI64(millis * 1000) }
+// instant adds milliseconds since the epoch as a wall clock in the reader's zone.
+func (b *rowBuilder) instant(millis int64) {
+	zone := b.zone
+	if zone == nil {
+		zone = b.table.driver.cfg.Location
+	}
+	_, offset := time.UnixMilli(millis).In(zone).Zone()
+	b.i64((millis + int64(offset)*1000) * 1000)
+}
+
+// wall adds milliseconds of a wall clock in the driver's zone, counted as if it
+// were UTC, as a wall clock in the reader's zone.
+func (b *rowBuilder) wall(millis int64) {
+	if here := b.table.driver.cfg.Location; b.zone != nil && b.zone != here {
+		b.instant(read.Instant(millis, here))
+		return
+	}
+	b.i64(millis * 1000)
+}
 
 // systemReader hands the rows out in batches.
 type systemReader struct {
-	req  connector.ScanRequest
-	rows *rowBuilder
-	next int
-	held int64
-	out  vector.Batch
+	req    connector.ScanRequest
+	rows   *rowBuilder
+	source rowSource // nil: there are no more rows than these
+	next   int
+	held   int64
+	out    vector.Batch
 }
 
 // Next implements connector.BatchReader.
 func (r *systemReader) Next(ctx context.Context) (*vector.Batch, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
+	for r.rows != nil && r.next == r.rows.n && r.source != nil {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		r.rows.reset()
+		r.next = 0
+		more, err := r.source(ctx, r.rows)
+		if err != nil {
+			return nil, err
+		}
+		if !more {
+			r.source = nil
+		}
+		r.req.Budget.Release(r.held)
+		r.held = 0
+		n := r.rows.bytes()
+		if err := r.req.Budget.Reserve(n); err != nil {
+			return nil, err
+		}
+		r.held = n
 	}
 	if r.rows == nil || r.next == r.rows.n {
 		return nil, nil
@@ -308,6 +410,10 @@ func (r *systemReader) Next(ctx context.Context) (*vector.Batch, error) {
 	r.out = vector.Batch{Len: n, Seq: -1}
 	for _, c := range r.req.Columns {
 		src := r.rows.cols[c]
+		if r.next == 0 && n == r.rows.n {
+			r.out.Cols = append(r.out.Cols, src)
+			continue
+		}
 		v := vector.NewLike(src, n)
 		v.AppendRange(src, r.next, r.next+n, v.ShareBufs(src))
 		r.out.Cols = append(r.out.Cols, v)
@@ -319,6 +425,6 @@ func (r *systemReader) Next(ctx context.Context) (*vector.Batch, error) {
 // Close implements connector.BatchReader.
 func (r *systemReader) Close() error {
 	r.req.Budget.Release(r.held)
-	r.held, r.rows = 0, nil
+	r.held, r.rows, r.source = 0, nil, nil
 	return nil
 }

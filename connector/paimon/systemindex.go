@@ -33,6 +33,9 @@ func fillTableIndexes(ctx context.Context, t *Table, st *read.State, b *rowBuild
 		b.i64(e.RowCount)
 		optional(b, e.Ranges, func(ranges []spec.IndexRange) {
 			v := b.col()
+			if v == nil {
+				return
+			}
 			row := v.Child[0]
 			for _, r := range ranges {
 				row.Child[0].AppendString(r.DataFile)

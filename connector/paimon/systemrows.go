@@ -4,57 +4,82 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/thermocline/thermocline/catalog"
+	"github.com/thermocline/thermocline/connector"
 	"github.com/thermocline/thermocline/connector/format"
 	"github.com/thermocline/thermocline/connector/paimon/read"
 	"github.com/thermocline/thermocline/connector/paimon/spec"
 	"github.com/thermocline/thermocline/internal/errs"
+	"github.com/thermocline/thermocline/internal/vector"
 )
 
-// zoneOffset returns what to add to an instant to get the wall clock in the
-// driver's zone.
-func (d *Driver) zoneOffset(millis int64) int64 {
-	_, offset := time.UnixMilli(millis).In(d.cfg.Location).Zone()
-	return int64(offset) * 1000
+// snapshotRows lists the snapshots. Those that the filter leaves out by their ids
+// are not read, and none is when only ids are asked for.
+func snapshotRows(ctx context.Context, t *Table, _ *read.State, req *connector.ScanRequest) (rowSource, error) {
+	src := t.Source()
+	files, err := src.SnapshotFiles(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if req.Filter != nil && !req.NoPruning {
+		id := vector.New(vector.I64, 1)
+		files = slices.DeleteFunc(files, func(f read.SnapshotFile) bool {
+			id.Reset()
+			id.AppendI64(f.ID)
+			return !req.Filter.MayMatch(func(c int) connector.Bounds {
+				if c == 0 {
+					return connector.Bounds{Min: id, Max: id, Nulls: 0, Rows: 1}
+				}
+				return connector.Bounds{Nulls: -1, Rows: -1}
+			})
+		})
+	}
+	onlyIDs := !slices.ContainsFunc(req.Columns, func(c int) bool { return c != 0 })
+	return func(ctx context.Context, b *rowBuilder) (bool, error) {
+		part := files[:min(len(files), vector.BatchRows)]
+		files = files[len(part):]
+		if onlyIDs {
+			for _, f := range part {
+				b.i64(f.ID)
+				b.end()
+			}
+			return len(files) > 0, nil
+		}
+		snaps, err := src.ReadSnapshots(ctx, part)
+		if err != nil {
+			return false, err
+		}
+		for _, s := range snaps {
+			if s != nil {
+				snapshotRow(b, s)
+			}
+		}
+		return len(files) > 0, nil
+	}, nil
 }
 
-func fillSnapshots(ctx context.Context, t *Table, _ *read.State, b *rowBuilder) error {
-	src := t.Source()
-	ids, err := src.IDs(ctx)
-	if err != nil {
-		return err
-	}
-	for _, id := range ids {
-		s, err := src.ByID(ctx, id)
-		if errs.Is(err, errs.UnknownSnapshot) {
-			continue // expired meanwhile
-		}
-		if err != nil {
-			return err
-		}
-		b.i64(s.ID)
-		b.i64(s.SchemaID)
-		b.str(s.CommitUser)
-		b.i64(s.CommitIdentifier)
-		b.str(string(s.CommitKind))
-		b.instant(s.TimeMillis)
-		b.str(s.BaseManifestList)
-		b.str(s.DeltaManifestList)
-		b.optStr(s.ChangelogManifestList, s.ChangelogManifestList != "")
-		b.opt(s.TotalRecordCount)
-		b.opt(s.DeltaRecordCount)
-		b.opt(s.ChangelogRecordCount)
-		b.opt(s.Watermark)
-		b.opt(s.NextRowID)
-		b.optStr(s.Operation, s.Operation != "")
-		b.end()
-	}
-	return nil
+func snapshotRow(b *rowBuilder, s *spec.Snapshot) {
+	b.i64(s.ID)
+	b.i64(s.SchemaID)
+	b.str(s.CommitUser)
+	b.i64(s.CommitIdentifier)
+	b.str(string(s.CommitKind))
+	b.instant(s.TimeMillis)
+	b.str(s.BaseManifestList)
+	b.str(s.DeltaManifestList)
+	b.optStr(s.ChangelogManifestList, s.ChangelogManifestList != "")
+	b.opt(s.TotalRecordCount)
+	b.opt(s.DeltaRecordCount)
+	b.opt(s.ChangelogRecordCount)
+	b.opt(s.Watermark)
+	b.opt(s.NextRowID)
+	b.optStr(s.Operation, s.Operation != "")
+	b.end()
 }
 
 func fillSchemas(ctx context.Context, t *Table, _ *read.State, b *rowBuilder) error {
@@ -158,40 +183,55 @@ func optional[T any](b *rowBuilder, o spec.Opt[T], add func(T)) {
 	add(o.V)
 }
 
-func fillFiles(ctx context.Context, t *Table, st *read.State, b *rowBuilder) error {
-	live, err := st.Entries(ctx)
+// eachFile makes rows of the live files, some at a time.
+func eachFile(ctx context.Context, t *Table, st *read.State, row func(ctx context.Context, b *rowBuilder, e *spec.ManifestEntry) error) (rowSource, error) {
+	live, err := st.LiveFiles(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	live = visible(live)
-	for i := range live {
-		e := &live[i]
-		f, err := describeFile(t, st, e)
-		if err != nil {
-			return fmt.Errorf("describe %s of table %s: %w", e.File.FileName, t.id, err)
+	next := 0
+	return func(ctx context.Context, b *rowBuilder) (bool, error) {
+		var e spec.ManifestEntry
+		for end := min(next+1024, live.Len()); next < end; next++ {
+			live.Entry(next, &e)
+			if err := row(ctx, b, &e); err != nil {
+				return false, fmt.Errorf("describe %s of table %s: %w", e.File.FileName, t.id, err)
+			}
 		}
-		stats, err := st.ValueStats(ctx, e)
+		return next < live.Len(), nil
+	}, nil
+}
+
+func fileRows(ctx context.Context, t *Table, st *read.State, _ *connector.ScanRequest) (rowSource, error) {
+	// Java keeps these in a map ordered by name.
+	fields := append([]catalog.Field(nil), st.Schema().Fields...)
+	sort.Slice(fields, func(i, j int) bool { return fields[i].Name < fields[j].Name })
+	return eachFile(ctx, t, st, func(ctx context.Context, b *rowBuilder, e *spec.ManifestEntry) error {
+		f, err := describeFile(t, st, e)
 		if err != nil {
 			return err
 		}
 		writeFile(b, f, e)
-		// Java keeps these in a map ordered by name.
-		fields := append([]catalog.Field(nil), st.Schema().Fields...)
-		sort.Slice(fields, func(i, j int) bool { return fields[i].Name < fields[j].Name })
-		var nulls, mins, maxs []string
-		for _, fd := range fields {
-			s := stats[fd.ID]
-			n := "null"
-			if s.Nulls.OK {
-				n = strconv.FormatInt(s.Nulls.V, 10)
+		if !b.skips(3) {
+			stats, err := st.ValueStats(ctx, e)
+			if err != nil {
+				return err
 			}
-			nulls = append(nulls, fd.Name+"="+n)
-			mins = append(mins, fd.Name+"="+valueText(fd.Type, s.Min, true))
-			maxs = append(maxs, fd.Name+"="+valueText(fd.Type, s.Max, true))
+			var nulls, mins, maxs []string
+			for _, fd := range fields {
+				s := stats[fd.ID]
+				n := "null"
+				if s.Nulls.OK {
+					n = strconv.FormatInt(s.Nulls.V, 10)
+				}
+				nulls = append(nulls, fd.Name+"="+n)
+				mins = append(mins, fd.Name+"="+valueText(fd.Type, s.Min, true))
+				maxs = append(maxs, fd.Name+"="+valueText(fd.Type, s.Max, true))
+			}
+			b.str("{" + strings.Join(nulls, ", ") + "}")
+			b.str("{" + strings.Join(mins, ", ") + "}")
+			b.str("{" + strings.Join(maxs, ", ") + "}")
 		}
-		b.str("{" + strings.Join(nulls, ", ") + "}")
-		b.str("{" + strings.Join(mins, ", ") + "}")
-		b.str("{" + strings.Join(maxs, ", ") + "}")
 		b.i64(e.File.MinSequence)
 		b.i64(e.File.MaxSequence)
 		optional(b, e.File.CreationTime, b.wall)
@@ -202,32 +242,30 @@ func fillFiles(ctx context.Context, t *Table, st *read.State, b *rowBuilder) err
 		optional(b, e.File.FirstRowID, b.i64)
 		optional(b, e.File.WriteCols, func(cols []string) {
 			v := b.col()
+			if v == nil {
+				return
+			}
 			for _, c := range cols {
 				v.Child[0].AppendString(c)
 			}
 			v.CloseList()
 		})
 		b.end()
-	}
-	return nil
+		return nil
+	})
 }
 
-func fillKeyRanges(ctx context.Context, t *Table, st *read.State, b *rowBuilder) error {
-	live, err := st.Entries(ctx)
-	if err != nil {
-		return err
-	}
-	live = visible(live)
-	for i := range live {
-		f, err := describeFile(t, st, &live[i])
+func keyRangeRows(ctx context.Context, t *Table, st *read.State, _ *connector.ScanRequest) (rowSource, error) {
+	return eachFile(ctx, t, st, func(_ context.Context, b *rowBuilder, e *spec.ManifestEntry) error {
+		f, err := describeFile(t, st, e)
 		if err != nil {
-			return fmt.Errorf("describe %s of table %s: %w", live[i].File.FileName, t.id, err)
+			return err
 		}
-		writeFile(b, f, &live[i])
-		optional(b, live[i].File.FirstRowID, b.i64)
+		writeFile(b, f, e)
+		optional(b, e.File.FirstRowID, b.i64)
 		b.end()
-	}
-	return nil
+		return nil
+	})
 }
 
 func fillManifests(ctx context.Context, t *Table, st *read.State, b *rowBuilder) error {
@@ -268,18 +306,6 @@ type fileGroup struct {
 	rows, bytes, files int64
 	last               spec.Opt[int64]
 	totalBuckets       int32
-}
-
-// visible leaves out the files that batch reads do not see until they were
-// compacted into a bucket.
-func visible(live []spec.ManifestEntry) []spec.ManifestEntry {
-	kept := live[:0:0]
-	for _, e := range live {
-		if e.Bucket != spec.PostponeBucket {
-			kept = append(kept, e)
-		}
-	}
-	return kept
 }
 
 // groups sums the files up by partition, and by bucket when asked, leaving out

@@ -157,3 +157,19 @@ func (c *Cache) manifestList(path string) []spec.ManifestMeta {
 	}
 	return nil
 }
+
+func (c *Cache) snapshot(path string, in fileio.Info) *spec.Snapshot {
+	it := c.get(path)
+	if it == nil || it.fileSize != in.Size || !it.modified.Equal(in.ModTime) || it.etag != in.ETag {
+		return nil
+	}
+	s, _ := it.value.(*spec.Snapshot)
+	return s
+}
+
+func (c *Cache) putSnapshot(path string, in fileio.Info, s *spec.Snapshot) {
+	if in.ETag == "" && time.Since(in.ModTime) < recent {
+		return
+	}
+	c.put(&cacheItem{key: path, size: in.Size + 512, value: s, fileSize: in.Size, modified: in.ModTime, etag: in.ETag})
+}

@@ -62,9 +62,12 @@ type Snapshot struct {
 
 // ParseSnapshot reads a snapshot or tag file.
 func ParseSnapshot(b []byte) (*Snapshot, error) {
-	s := &Snapshot{}
-	if err := json.Unmarshal(b, s); err != nil {
-		return nil, errs.Corruptf("read the snapshot: %w", err)
+	s, known := scanSnapshot(b)
+	if !known {
+		s = &Snapshot{}
+		if err := json.Unmarshal(b, s); err != nil {
+			return nil, errs.Corruptf("read the snapshot: %w", err)
+		}
 	}
 	switch {
 	case s.ID < 1 || s.ID == math.MaxInt64:
@@ -81,6 +84,9 @@ func ParseSnapshot(b []byte) (*Snapshot, error) {
 	}
 	if s.Version == 0 {
 		s.Version = 1
+	}
+	if known {
+		return s, nil // without other members
 	}
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(b, &all); err != nil {
