@@ -15,6 +15,8 @@ import (
 	"github.com/thermocline/thermocline/connector/format"
 	"github.com/thermocline/thermocline/connector/format/parquet"
 	"github.com/thermocline/thermocline/connector/paimon"
+	"github.com/thermocline/thermocline/connector/paimon/spec"
+	"github.com/thermocline/thermocline/connector/paimon/write"
 	"github.com/thermocline/thermocline/internal/errs"
 	"github.com/thermocline/thermocline/internal/vector"
 )
@@ -306,7 +308,7 @@ func writePK(args []string) (o outcome, err error) {
 	if err != nil {
 		return o, err
 	}
-	tb, err := create(args[0], schema(map[string]string{"bucket": "1", "thermocline.maintenance": "true"}, "id"))
+	tb, err := create(args[0], schema(map[string]string{"bucket": "1"}, "id"))
 	if err != nil {
 		return o, err
 	}
@@ -327,21 +329,17 @@ func writePK(args []string) (o outcome, err error) {
 			return o, err
 		}
 	}
-	// Compaction goes on beside the last commit; its result is handed out later.
-	for id, idle := int64(6), 0; idle < 100; id++ {
-		m, err := w.PrepareCommit(ctx)
-		if err != nil {
-			return o, err
-		}
-		if len(m) == 0 {
-			idle++
-			time.Sleep(20 * time.Millisecond)
-			continue
-		}
-		if err := commit(tb, id, m, 0); err != nil {
-			return o, err
-		}
-		break
+	files := fileio.Local{}
+	m, err := write.Compact(ctx, write.Config{Files: files, Paths: spec.NewPaths(args[0], "", tb.Schema()), Schema: tb.Schema(),
+		Formats: format.NewRegistry(parquet.Format{})}, write.CompactOptions{})
+	if err != nil {
+		return o, err
+	}
+	if len(m) != 1 {
+		return o, fmt.Errorf("the compaction of five runs gave %d results", len(m))
+	}
+	if err := commit(tb, 6, m, 0); err != nil {
+		return o, err
 	}
 	o.Rows = rows
 	return o, nil

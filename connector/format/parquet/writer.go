@@ -8,6 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/parquet"
 	"github.com/apache/arrow-go/v18/parquet/compress"
 	pqfile "github.com/apache/arrow-go/v18/parquet/file"
+	"github.com/apache/arrow-go/v18/parquet/schema"
 
 	"github.com/thermocline/thermocline/connector/fileio"
 	"github.com/thermocline/thermocline/connector/format"
@@ -26,8 +27,10 @@ const (
 // writer implements format.Writer.
 type writer struct {
 	opts  format.WriteOptions
+	props []parquet.WriterProperty
+	root  *schema.GroupNode
 	sink  fileio.Writer
-	pw    *pqfile.Writer
+	pw    *pqfile.Writer                // nil until the first rows are there, or the end
 	group pqfile.BufferedRowGroupWriter // nil between row groups
 	cols  []*writeColumn
 	leafs []*writeLeaf
@@ -72,14 +75,24 @@ func (Format) NewWriter(ctx context.Context, sink fileio.Writer, opts format.Wri
 		parquet.WithRootName(rootName),
 		parquet.WithCreatedBy("thermocline (arrow-go)"),
 	}
-	for _, c := range opts.Columns { // no dictionary of unique values, as parquet-mr
-		props = append(props, parquet.WithDictionaryCostFallbackFor(c.Name, true))
-	}
-	w.pw, err = pqfile.NewParquetWriterWithError(sink, root, pqfile.WithWriterProps(parquet.NewWriterProperties(props...)))
-	if err != nil {
-		return nil, fmt.Errorf("write %s: %w", opts.Path, err)
-	}
+	w.props, w.root = props, root
 	return w, nil
+}
+
+// start begins the file. Columns whose values are mostly unique among the first
+// rows get no dictionary; others lose it when it turns out not to pay.
+func (w *writer) start(first *vector.Batch) (err error) {
+	for i, c := range w.opts.Columns {
+		w.props = append(w.props, parquet.WithDictionaryCostFallbackFor(c.Name, true))
+		if first != nil && unique(first.Cols[i]) {
+			w.props = append(w.props, parquet.WithDictionaryFor(c.Name, false))
+		}
+	}
+	w.pw, err = pqfile.NewParquetWriterWithError(w.sink, w.root, pqfile.WithWriterProps(parquet.NewWriterProperties(w.props...)))
+	if err != nil {
+		return fmt.Errorf("write %s: %w", w.opts.Path, err)
+	}
+	return nil
 }
 
 func codecOf(opts format.WriteOptions) (compress.Compression, int, error) {
@@ -132,6 +145,11 @@ func (w *writer) Write(b *vector.Batch) (err error) {
 	b = b.Compact()
 	if b.Len == 0 {
 		return nil
+	}
+	if w.pw == nil {
+		if err := w.start(b); err != nil {
+			return err
+		}
 	}
 	if w.group == nil {
 		if w.group, err = w.pw.AppendBufferedRowGroupChecked(); err != nil {
@@ -209,6 +227,9 @@ func (w *writer) Rows() int64 { return w.rows }
 
 // Size implements format.Writer.
 func (w *writer) Size() int64 {
+	if w.pw == nil {
+		return 0
+	}
 	if w.group == nil {
 		return w.pw.TotalBytesWritten()
 	}
@@ -246,6 +267,11 @@ func (w *writer) Close() (st *format.Stats, err error) {
 
 func (w *writer) finish() (err error) {
 	defer w.guard(&err)
+	if w.pw == nil {
+		if err := w.start(nil); err != nil {
+			return err
+		}
+	}
 	if err := w.endGroup(); err != nil {
 		return err
 	}

@@ -63,6 +63,8 @@ func (s *columnStats) extremes(v *vector.Vec) (lo, hi int) {
 			return extremesOf(v.I32s[:v.Len], v)
 		case vector.I64:
 			return extremesOf(v.I64s[:v.Len], v)
+		case vector.F64:
+			return s.extremesOfFloats(v)
 		case vector.Str:
 			return extremesOfText(v)
 		}
@@ -110,6 +112,28 @@ func extremesOf[T int8 | int32 | int64](x []T, v *vector.Vec) (lo, hi int) {
 		}
 		if y > large {
 			large, hi = y, i
+		}
+	}
+	return lo, hi
+}
+
+// extremesOfFloats orders zeros as Java does, -0 before 0, like vector.Compare.
+func (s *columnStats) extremesOfFloats(v *vector.Vec) (lo, hi int) {
+	lo, hi = -1, -1
+	for i, x := range v.F64s[:v.Len] {
+		switch {
+		case v.Valid != nil && v.IsNull(i):
+		case x != x:
+			s.nan = true
+		case lo < 0:
+			lo, hi = i, i
+		default:
+			if x < v.F64s[lo] || x == 0 && vector.CompareF64(x, v.F64s[lo]) < 0 {
+				lo = i
+			}
+			if x > v.F64s[hi] || x == 0 && vector.CompareF64(x, v.F64s[hi]) > 0 {
+				hi = i
+			}
 		}
 	}
 	return lo, hi

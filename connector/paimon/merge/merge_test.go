@@ -87,7 +87,6 @@ type memoryRun struct {
 	rows  []row
 	cut   func() int
 	at    int
-	cols  []*vector.Vec
 	dicts bool
 	blind bool // no sequence numbers
 	given *Rows

@@ -1,7 +1,6 @@
 package write
 
 import (
-	"cmp"
 	"context"
 	"encoding/binary"
 	"math"
@@ -22,7 +21,7 @@ type buffer struct {
 }
 
 // rowOverhead is what sorting takes for a row.
-const rowOverhead = 24
+const rowOverhead = 24 // an entry, and room for its row number
 
 // add copies the rows of b at the positions sel.
 func (u *buffer) add(b *vector.Batch, sel []uint16) {
@@ -84,12 +83,6 @@ func (u *buffer) sorted(keys []int, from, to int, last bool) []sortEntry {
 		}
 	}
 	compare := func(a, b sortEntry) int {
-		if a.prefix != b.prefix {
-			return cmp.Compare(a.prefix, b.prefix)
-		}
-		if exact {
-			return 0
-		}
 		x, y := u.chunks[a.at>>16], u.chunks[b.at>>16]
 		for _, k := range keys {
 			if r := vector.Compare(x.Cols[k], int(a.at&0xffff), y.Cols[k], int(b.at&0xffff)); r != 0 {
@@ -98,18 +91,23 @@ func (u *buffer) sorted(keys []int, from, to int, last bool) []sortEntry {
 		}
 		return 0
 	}
-	slices.SortFunc(list, func(a, b sortEntry) int {
-		if r := compare(a, b); r != 0 {
-			return r
+	sortByPrefix(list)
+	if !exact {
+		for i := 0; i < len(list); {
+			j := i + 1
+			for j < len(list) && list[j].prefix == list[i].prefix {
+				j++
+			}
+			slices.SortStableFunc(list[i:j], compare)
+			i = j
 		}
-		return cmp.Compare(a.at, b.at)
-	})
+	}
 	if !last {
 		return list
 	}
 	out := list[:0]
 	for i, e := range list {
-		if i+1 < len(list) && compare(e, list[i+1]) == 0 {
+		if i+1 < len(list) && e.prefix == list[i+1].prefix && (exact || compare(e, list[i+1]) == 0) {
 			continue // a later row of the same key follows
 		}
 		out = append(out, e)

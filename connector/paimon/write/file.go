@@ -12,7 +12,7 @@ import (
 
 // fileRows is the most rows a batch given to a file has; after each the file's
 // size is compared with the target.
-const fileRows = 1024
+const fileRows = 4096
 
 // groupBytes is what a file writer may buffer before it finishes a row group;
 // append tables have several files open at once.
