@@ -118,6 +118,10 @@ func changeHistory(t *testing.T, x *table, seed uint64, steps int) []string {
 		for range r.IntN(12) {
 			rows = append(rows, row{vals: []string{fmt.Sprint(r.IntN(40)), strings.Repeat("x", r.IntN(9)), fmt.Sprint(r.IntN(2))}})
 		}
+		if r.IntN(6) == 0 {
+			x.compact(c, 1000+id, r.IntN(2) == 0)
+			same(t, fmt.Sprintf("compaction before step %d", id), x.read(catalog.Ref{}), want)
+		}
 		k := fmt.Sprintf("[%d", r.IntN(6))
 		drop := func(s string) bool { return strings.HasPrefix(s, k) || r.IntN(50) == 0 }
 		if r.IntN(3) == 0 {

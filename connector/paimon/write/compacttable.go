@@ -8,7 +8,6 @@ import (
 	"github.com/thermocline/thermocline/connector"
 	"github.com/thermocline/thermocline/connector/paimon/commit"
 	"github.com/thermocline/thermocline/connector/paimon/spec"
-	"github.com/thermocline/thermocline/internal/errs"
 )
 
 // CompactOptions say what Compact does.
@@ -121,11 +120,6 @@ func (w *Writer) abandon(list []connector.CommitMessage) error {
 		all = errors.Join(all, w.remove(ctx, k, m.CompactChangelog), w.removeIndexes(ctx, m.CompactIndex.New))
 	}
 	return all
-}
-
-// compactAppend compacts an append table.
-func (w *Writer) compactAppend(context.Context, CompactOptions) ([]connector.CommitMessage, error) {
-	return nil, errs.Unsupportedf(-1, "compacting append tables")
 }
 
 // WaitsForCompaction reports whether new rows of the table stay invisible, or

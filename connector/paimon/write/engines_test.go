@@ -17,6 +17,7 @@ import (
 	"github.com/thermocline/thermocline/connector/fileio"
 	"github.com/thermocline/thermocline/connector/paimon/commit"
 	"github.com/thermocline/thermocline/connector/paimon/write"
+	"github.com/thermocline/thermocline/internal/memory"
 	"github.com/thermocline/thermocline/internal/vector"
 )
 
@@ -246,9 +247,17 @@ func TestEnginesJava(t *testing.T) {
 }
 
 // compactAll compacts everything and commits it.
-func (x *table) compactAll(c *commit.Committer, id int64) {
+func (x *table) compactAll(c *commit.Committer, id int64) { x.compact(c, id, true) }
+
+func (x *table) compact(c *commit.Committer, id int64, full bool) {
 	x.t.Helper()
-	ms, err := write.Compact(ctx, write.Config{Files: x.files, Paths: x.paths, Schema: x.schema, Formats: formats}, write.CompactOptions{Full: true})
+	budget := memory.New("test", 0)
+	defer func() {
+		if budget.Used() != 0 {
+			x.t.Errorf("%d bytes are still reserved", budget.Used())
+		}
+	}()
+	ms, err := write.Compact(ctx, write.Config{Files: x.files, Paths: x.paths, Schema: x.schema, Formats: formats, Budget: budget}, write.CompactOptions{Full: full})
 	if err != nil {
 		x.t.Fatal(err)
 	}
