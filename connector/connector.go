@@ -100,6 +100,9 @@ type WriteOptions struct {
 	Budget *memory.Budget
 	// NoCompaction keeps the writer from compacting (write-only).
 	NoCompaction bool
+	// KeepNulls says that NULLs are meant: defaults of columns do not take their
+	// place, as they do where Paimon's own writers are given NULL.
+	KeepNulls bool
 }
 
 // TableWrite turns batches into files. It belongs to one goroutine.

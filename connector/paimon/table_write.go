@@ -39,6 +39,7 @@ func (t *Table) writeConfig(opts connector.WriteOptions) write.Config {
 		Branch:       t.id.Branch,
 		CommitUser:   opts.CommitUser,
 		Registry:     &t.driver.registry,
+		KeepNulls:    opts.KeepNulls,
 	}
 }
 

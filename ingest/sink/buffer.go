@@ -121,7 +121,7 @@ func (t *Table) openWriter(ctx context.Context, copying bool) error {
 	if t.write != nil {
 		return nil
 	}
-	w, err := t.table.NewWrite(ctx, connector.WriteOptions{CommitUser: t.set.o.User, Budget: t.set.o.Budget, NoCompaction: copying})
+	w, err := t.table.NewWrite(ctx, connector.WriteOptions{CommitUser: t.set.o.User, Budget: t.set.o.Budget, NoCompaction: copying, KeepNulls: true})
 	if err != nil {
 		return err
 	}

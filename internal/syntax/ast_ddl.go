@@ -160,6 +160,7 @@ func (c *CreateTable) PrimaryKey() []string {
 // ColumnDef is a column of CREATE or ALTER TABLE.
 type ColumnDef struct {
 	At
+	In            []Ident // ALTER: the columns and members around it, outermost first
 	Name          Ident
 	Type          *DataType // nil for Flink's computed columns
 	Null          bool      // NULL written out
@@ -358,6 +359,7 @@ type DropColumns struct {
 	At
 	IfExists bool
 	Names    []Ident
+	In       [][]Ident // of each name, the columns and members around it
 }
 
 // ModifyColumns is MODIFY [COLUMN] c …, or Flink's MODIFY (c …, d …).
@@ -375,6 +377,7 @@ type ModifyColumns struct {
 type ChangeColumn struct {
 	At
 	IfExists bool
+	In       []Ident // the columns and members around Old
 	Old      Ident
 	Column   *ColumnDef
 	Place    ColumnPlace
@@ -383,6 +386,7 @@ type ChangeColumn struct {
 // RenameColumn is RENAME COLUMN a TO b, and Flink's RENAME a TO b.
 type RenameColumn struct {
 	At
+	In       []Ident // the columns and members around Old
 	Old, New Ident
 }
 
@@ -390,6 +394,7 @@ type RenameColumn struct {
 // SET VISIBLE | SET INVISIBLE.
 type AlterColumnDefault struct {
 	At
+	In          []Ident // the columns and members around it
 	Name        Ident
 	Default     Expr
 	DropDefault bool

@@ -147,7 +147,8 @@ func (p *parser) alterAction() []AlterAction {
 	case "CHANGE":
 		p.advance()
 		p.accept("COLUMN")
-		c := &ChangeColumn{At: pos, IfExists: p.ifExists(), Old: p.ident()}
+		c := &ChangeColumn{At: pos, IfExists: p.ifExists()}
+		c.In, c.Old = p.columnPath()
 		c.Column = p.columnDef()
 		c.Place = p.columnPlace()
 		return []AlterAction{c}
@@ -271,12 +272,30 @@ func (p *parser) alterOther(start int, verb string) []AlterAction {
 	return p.otherAction(name, start)
 }
 
+// columnPath reads a column, or a member of a ROW: a, a.b.
+func (p *parser) columnPath() (in []Ident, name Ident) {
+	name = p.ident()
+	for p.accept(".") {
+		in, name = append(in, name), p.anyWord()
+	}
+	return in, name
+}
+
+// alteredColumn reads the definition of a column of ALTER TABLE.
+func (p *parser) alteredColumn() *ColumnDef {
+	c := &ColumnDef{At: p.at()}
+	c.In, c.Name = p.columnPath()
+	p.columnBody(c)
+	return c
+}
+
 func (p *parser) columnPlace() ColumnPlace {
 	switch {
 	case p.accept("FIRST"):
 		return ColumnPlace{First: true}
 	case p.accept("AFTER"):
-		return ColumnPlace{After: p.ident()}
+		_, after := p.columnPath()
+		return ColumnPlace{After: after}
 	}
 	return ColumnPlace{}
 }
@@ -311,7 +330,7 @@ func (p *parser) alterAdd(pos At) AlterAction {
 		p.alterElements(&a.Columns, &a.Places, &a.Constraints, &a.Watermarks)
 		return a
 	}
-	a.Columns = []*ColumnDef{p.columnDef()}
+	a.Columns = []*ColumnDef{p.alteredColumn()}
 	a.Places = []ColumnPlace{p.columnPlace()}
 	return a
 }
@@ -325,7 +344,10 @@ func (p *parser) alterElements(cols *[]*ColumnDef, places *[]ColumnPlace, keys *
 		case p.startsConstraint():
 			*keys = append(*keys, p.constraint())
 		default:
-			*cols = append(*cols, p.columnDef())
+			c := &ColumnDef{At: p.at()}
+			c.In, c.Name = p.columnPath()
+			p.alteredBody(c)
+			*cols = append(*cols, c)
 			*places = append(*places, p.columnPlace())
 		}
 		if !p.accept(",") {
@@ -374,11 +396,18 @@ func (p *parser) alterDrop(pos At) AlterAction {
 	if d.IfExists && p.is2("PARTITION", "(") {
 		return p.dropPartitions(pos, true)
 	}
-	if p.is("(") {
-		d.Names = p.identList()
+	list := p.accept("(")
+	for {
+		in, name := p.columnPath()
+		d.In, d.Names = append(d.In, in), append(d.Names, name)
+		if !list || !p.accept(",") {
+			break
+		}
+	}
+	if list {
+		p.expect(")")
 		return d
 	}
-	d.Names = []Ident{p.ident()}
 	p.cascade()
 	return d
 }
@@ -413,26 +442,33 @@ func (p *parser) alterModify(pos At) AlterAction {
 		m.Constraints = []*TableConstraint{p.constraint()}
 		return m
 	}
-	c := &ColumnDef{At: p.at(), Name: p.ident()}
-	// Flink: MODIFY c COMMENT 'x', without a type.
-	if !p.is("COMMENT") {
-		p.columnBody(c)
-	} else {
-		for p.columnAttr(c) {
-		}
-	}
+	c := &ColumnDef{At: p.at()}
+	c.In, c.Name = p.columnPath()
+	p.alteredBody(c)
 	m.Columns = []*ColumnDef{c}
 	m.Places = []ColumnPlace{p.columnPlace()}
 	return m
+}
+
+// alteredBody reads what follows a column's name in ALTER; without a type it is
+// Flink's MODIFY c COMMENT 'x'.
+func (p *parser) alteredBody(c *ColumnDef) {
+	if !p.is("COMMENT") {
+		p.columnBody(c)
+		return
+	}
+	for p.columnAttr(c) {
+	}
 }
 
 func (p *parser) alterRename(pos At) AlterAction {
 	p.expect("RENAME")
 	switch {
 	case p.accept("COLUMN"):
-		r := &RenameColumn{At: pos, Old: p.ident()}
+		r := &RenameColumn{At: pos}
+		r.In, r.Old = p.columnPath()
 		p.expect("TO")
-		r.New = p.ident()
+		_, r.New = p.columnPath()
 		return r
 	case p.is("INDEX") || p.is("KEY"):
 		start := int(pos)
@@ -444,10 +480,15 @@ func (p *parser) alterRename(pos At) AlterAction {
 	case p.accept("TO"), p.accept("AS"), p.accept("="):
 		return &RenameTo{pos, p.objectName()}
 	}
-	if isNameToken(&p.tok) && p.peek(1).word == "TO" {
-		r := &RenameColumn{At: pos, Old: p.ident()}
+	n := 1
+	for p.peek(n).word == "." {
+		n += 2
+	}
+	if isNameToken(&p.tok) && p.peek(n).word == "TO" {
+		r := &RenameColumn{At: pos}
+		r.In, r.Old = p.columnPath()
 		p.expect("TO")
-		r.New = p.ident()
+		_, r.New = p.columnPath()
 		return r
 	}
 	return &RenameTo{pos, p.objectName()}
@@ -460,7 +501,8 @@ func (p *parser) alterColumn(pos At) AlterAction {
 		return p.alterOther(int(pos), "ALTER")[0]
 	}
 	p.accept("COLUMN")
-	a := &AlterColumnDefault{At: pos, Name: p.ident()}
+	a := &AlterColumnDefault{At: pos}
+	a.In, a.Name = p.columnPath()
 	if p.accept("DROP") {
 		p.expect("DEFAULT")
 		a.DropDefault = true

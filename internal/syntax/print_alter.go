@@ -122,25 +122,32 @@ func (p *printer) alterAction(a AlterAction) {
 	case *DropColumns:
 		p.w("DROP COLUMN ")
 		p.ifExists(a.IfExists)
-		if len(a.Names) == 1 {
-			p.ident(a.Names[0])
-		} else {
-			p.identList(a.Names)
+		p.opt(len(a.Names) > 1, "(")
+		for i, n := range a.Names {
+			p.opt(i > 0, ", ")
+			if i < len(a.In) {
+				p.around(a.In[i])
+			}
+			p.ident(n)
 		}
+		p.opt(len(a.Names) > 1, ")")
 	case *ChangeColumn:
 		p.w("CHANGE COLUMN ")
 		p.ifExists(a.IfExists)
+		p.around(a.In)
 		p.ident(a.Old)
 		p.w(" ")
 		p.column(a.Column)
 		p.place(a.Place)
 	case *RenameColumn:
 		p.w("RENAME COLUMN ")
+		p.around(a.In)
 		p.ident(a.Old)
 		p.w(" TO ")
 		p.ident(a.New)
 	case *AlterColumnDefault:
 		p.w("ALTER COLUMN ")
+		p.around(a.In)
 		p.ident(a.Name)
 		switch {
 		case a.DropDefault:
@@ -203,6 +210,14 @@ func (p *printer) alterAction(a AlterAction) {
 		}
 	case *AlterOther:
 		p.w(a.Text)
+	}
+}
+
+// around prints the columns and members that a member of a ROW is in.
+func (p *printer) around(in []Ident) {
+	for _, n := range in {
+		p.ident(n)
+		p.w(".")
 	}
 }
 

@@ -275,6 +275,7 @@ func (p *printer) watermark(w *Watermark) {
 }
 
 func (p *printer) column(c *ColumnDef) {
+	p.around(c.In)
 	p.ident(c.Name)
 	p.columnBody(c)
 }

@@ -20,6 +20,7 @@ import (
 // and the nearest value.
 type assigner struct {
 	ctx    *expr.Context
+	table  string // for messages
 	field  catalog.Field
 	typ    expr.Type // of the column, as SQL sees it
 	strict bool
@@ -80,7 +81,7 @@ func (a *assigner) convert(v *vector.Vec, sel []uint16, n, row int) (*vector.Vec
 		a.quiet.Warnings.Reset()
 		var err error
 		if w, err = a.cast.Eval(a.quiet, b); err != nil {
-			return nil, err
+			return nil, a.refused(err)
 		}
 		if warned(a.quiet) {
 			if err := a.blame(b, n, pos, row); err != nil {
@@ -106,6 +107,15 @@ func (a *assigner) convert(v *vector.Vec, sel []uint16, n, row int) (*vector.Vec
 		}
 	}
 	return out, nil
+}
+
+// refused is the error of a value that cannot be converted at all.
+func (a *assigner) refused(err error) error {
+	if a.typ.Class != expr.JSON || !errs.Is(err, errs.InvalidJSONArg) {
+		return err
+	}
+	_, what, _ := strings.Cut(err.Error(), ": ")
+	return errs.Userf(errs.InvalidJSON, "Invalid JSON text: %s in value for column '%s'.", strings.TrimSuffix(what, "."), a.table+"."+a.field.Name)
 }
 
 // storeZero stores what a NOT NULL column has for NULL without strict mode.

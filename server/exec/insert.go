@@ -23,7 +23,7 @@ const InsertUser = "thermocline-sql"
 func Insert(ctx context.Context, ins *plan.Insert, env Env) (out Outcome, err error) {
 	c := newChange(env, ins.Ignore)
 	defer c.close()
-	w, err := ins.Table.NewWrite(ctx, connector.WriteOptions{CommitUser: InsertUser, Budget: c.budget})
+	w, err := ins.Table.NewWrite(ctx, connector.WriteOptions{CommitUser: InsertUser, Budget: c.budget, KeepNulls: true})
 	if err != nil {
 		return out, err
 	}
@@ -31,8 +31,8 @@ func Insert(ctx context.Context, ins *plan.Insert, env Env) (out Outcome, err er
 	targets := []*target{t}
 	defer func() { closeTargets(targets, &err) }()
 	k := connector.Committable{Overwrite: ins.Overwrite, OverwriteDynamic: ins.Dynamic}
-	if ins.Static != nil {
-		if k.OverwriteIn, err = staticPartition(ins.Target, ins.Static, env, c.strict); err != nil {
+	if ins.Static != nil && !ins.Dynamic { // else the rows are in that partition anyway
+		if k.OverwriteIn, _, err = partitionOf(ins.Target, ins.Static, env); err != nil {
 			return out, err
 		}
 	}
@@ -85,6 +85,7 @@ func (c *change) insertFrom(ctx context.Context, ins *plan.Insert, q *plan.Query
 		if err != nil {
 			return err
 		}
+		a.table = ins.ID.Table
 		a.zero = !c.strict && (ins.Many || ins.Ignore)
 		as[i] = a
 	}
@@ -153,34 +154,4 @@ func (c *change) missing(ins *plan.Insert) error {
 		c.env.Expr.Warnings.Add(expr.Warning{Level: "Warning", Kind: errs.NoDefault, Message: err.Error()})
 	}
 	return nil
-}
-
-// staticPartition gives the values of PARTITION (a = 1) as text.
-func staticPartition(t *plan.Target, static map[int]expr.Expr, env Env, strict bool) (map[string]*string, error) {
-	out := map[string]*string{}
-	for i, x := range static {
-		f := t.Schema.Fields[i]
-		a, err := newAssigner(env.Expr, f, t.Types[i], x.Type(), strict)
-		if err != nil {
-			return nil, err
-		}
-		v, err := x.Eval(env.Expr, &vector.Batch{Len: 1, Seq: -1})
-		if err != nil {
-			return nil, err
-		}
-		w, err := a.convert(v, nil, 1, 1)
-		if err != nil {
-			return nil, err
-		}
-		if w.IsNull(0) {
-			out[f.Name] = nil
-			continue
-		}
-		if w, err = loaded(env, t, i, w); err != nil {
-			return nil, err
-		}
-		text := string(expr.AppendText(nil, t.Types[i], w, 0, env.Expr.Zone))
-		out[f.Name] = &text
-	}
-	return out, nil
 }

@@ -43,6 +43,7 @@ func (c *change) bindSets(x *query, t *plan.Target, cols []plan.Column, sets []p
 		if err != nil {
 			return nil, err
 		}
+		as.table = t.ID.Table
 		as.zero = zero && !c.strict
 		a.sets = append(a.sets, setting{Set: s, value: v, as: as})
 		l = append(l, s.New)

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -24,6 +25,14 @@ func Define(ctx context.Context, stmt syntax.Statement, env *Env) (affected uint
 		return 0, true, createTable(ctx, s, env)
 	case *syntax.DropTable:
 		return 0, true, dropTables(ctx, s, env)
+	case *syntax.RenameTable:
+		return 0, true, renameTables(ctx, s, env)
+	case *syntax.CreateIndex:
+		return 0, true, indexed(ctx, s.Table, s.Index, env)
+	case *syntax.DropIndex:
+		return 0, true, indexed(ctx, s.Table, nil, env)
+	case *syntax.AlterDatabase:
+		return 1, true, alterDatabase(ctx, s, env)
 	}
 	return 0, false, nil
 }
@@ -49,15 +58,23 @@ func createDatabase(ctx context.Context, s *syntax.CreateDatabase, env *Env) err
 	if err != nil {
 		return err
 	}
-	switch {
-	case s.Collate != "" && s.Collate != expr.DefaultCollation:
-		return errs.Unsupportedf(s.Pos(), "the default collation %s of a database", s.Collate)
-	case s.Collate == "" && s.Charset != "" && s.Charset != "utf8mb4":
-		return errs.Unsupportedf(s.Pos(), "the default character set %s of a database", s.Charset)
-	case len(s.Options) > 0:
-		return errs.Unsupportedf(s.Options[0].Pos(), "the database option '%s'", s.Options[0].Key)
+	if err := databaseDefaults(s.Pos(), s.Charset, s.Collate, s.Options); err != nil {
+		return err
 	}
 	return positioned(w.CreateDatabase(ctx, n.ID.Database, s.IfNotExists), s.Name.Pos())
+}
+
+// databaseDefaults refuses what a database cannot be told.
+func databaseDefaults(pos int, charset, collate string, options []*syntax.Option) error {
+	switch {
+	case collate != "" && collate != expr.DefaultCollation:
+		return errs.Unsupportedf(pos, "the default collation %s of a database", collate)
+	case collate == "" && charset != "" && charset != "utf8mb4":
+		return errs.Unsupportedf(pos, "the default character set %s of a database", charset)
+	case len(options) > 0:
+		return errs.Unsupportedf(options[0].Pos(), "the database option '%s'", options[0].Key)
+	}
+	return nil
 }
 
 func dropDatabase(ctx context.Context, s *syntax.DropDatabase, env *Env) (uint64, error) {
@@ -131,23 +148,37 @@ func createTable(ctx context.Context, s *syntax.CreateTable, env *Env) error {
 	if err := refuseTable(s); err != nil {
 		return err
 	}
-	n, err := ResolveTable(env.Catalogs, s.Name)
+	n, w, err := newTableName(s, env)
 	if err != nil {
 		return err
 	}
-	w, err := writable(n, s.Name.Pos())
-	if err != nil {
-		return err
+	var schema *catalog.Schema
+	if s.Like.IsZero() {
+		schema, err = TableSchema(s, env)
+	} else {
+		schema, err = likeTable(ctx, s, env)
 	}
-	if n.ID.System != "" || n.ID.Branch != "" {
-		return errs.UserAt(s.Name.Pos(), errs.InvalidTable, "create table %s: '$' separates system tables and branches and may not be in a name", s.Name.Object())
-	}
-	schema, err := TableSchema(s, env)
 	if err != nil {
 		return err
 	}
 	_, err = w.CreateTable(ctx, n.ID, schema, s.IfNotExists)
 	return positioned(err, s.Name.Pos())
+}
+
+// newTableName resolves the name of a table that is made.
+func newTableName(s *syntax.CreateTable, env *Env) (Name, catalog.Writable, error) {
+	n, err := ResolveTable(env.Catalogs, s.Name)
+	if err != nil {
+		return n, nil, err
+	}
+	w, err := writable(n, s.Name.Pos())
+	if err != nil {
+		return n, nil, err
+	}
+	if n.ID.System != "" || n.ID.Branch != "" {
+		return n, nil, errs.UserAt(s.Name.Pos(), errs.InvalidTable, "create table %s: '$' separates system tables and branches and may not be in a name", s.Name.Object())
+	}
+	return n, w, nil
 }
 
 // refuseTable names what CREATE TABLE cannot do here.
@@ -161,34 +192,15 @@ func refuseTable(s *syntax.CreateTable) error {
 		return errs.Unsupportedf(s.Pos(), "materialized tables")
 	case s.External:
 		return errs.Unsupportedf(s.Pos(), "external tables")
-	case s.Query != nil:
-		return errs.Unsupportedf(s.Query.Pos(), "CREATE TABLE … AS SELECT")
-	case !s.Like.IsZero():
-		return errs.Unsupportedf(s.Like.Pos(), "CREATE TABLE … LIKE")
 	case s.PartitionBy != nil:
 		return errs.Unsupportedf(s.PartitionBy.Pos(), "PARTITION BY; write PARTITIONED BY (column, …)")
 	case len(s.Watermarks) > 0:
 		return errs.Unsupportedf(s.Watermarks[0].Pos(), "WATERMARK")
-	case len(s.Columns) == 0:
+	case len(s.Columns) == 0 && s.Query == nil && s.Like.IsZero():
 		return errs.UserAt(s.Pos(), errs.InvalidTable, "A table must have at least 1 column")
 	}
-	for _, k := range s.Constraints {
-		switch k.Kind {
-		case syntax.UniqueConstraint:
-			return errs.Unsupportedf(k.Pos(), "UNIQUE keys")
-		case syntax.FulltextConstraint, syntax.SpatialConstraint:
-			return errs.Unsupportedf(k.Pos(), "FULLTEXT and SPATIAL indexes")
-		case syntax.ForeignKeyConstraint:
-			return errs.Unsupportedf(k.Pos(), "foreign keys")
-		case syntax.CheckConstraint:
-			return errs.Unsupportedf(k.Pos(), "CHECK constraints")
-		}
-	}
 	for _, o := range s.Options {
-		switch o.Name {
-		case "ENGINE", "CHARSET", "COLLATE", "COMMENT", "ROW_FORMAT", "AUTO_INCREMENT", "KEY_BLOCK_SIZE", "AVG_ROW_LENGTH", "MAX_ROWS", "MIN_ROWS",
-			"CHECKSUM", "DELAY_KEY_WRITE", "PACK_KEYS", "STATS_AUTO_RECALC", "STATS_PERSISTENT", "STATS_SAMPLE_PAGES":
-		default:
+		if !slices.Contains(ignoredOptions, o.Name) {
 			return errs.Unsupportedf(o.Pos(), "the table option %s", o.Name)
 		}
 	}
@@ -200,23 +212,10 @@ func refuseTable(s *syntax.CreateTable) error {
 // what only MySQL knows of a column as the option mysql.type.<id> (DESIGN D15,
 // D17).
 func TableSchema(s *syntax.CreateTable, env *Env) (*catalog.Schema, error) {
-	t := &tableTypes{flink: s.Flink(), collation: expr.DefaultCollation, env: env}
+	t := newTableTypes(s, env)
 	out := &catalog.Schema{Options: map[string]string{}, Comment: s.Comment}
-	for _, o := range s.Options {
-		switch o.Name {
-		case "CHARSET":
-			c, ok := charsetCollations[strings.ToLower(o.Value)]
-			if !ok {
-				return nil, errs.UserAt(o.Pos(), errs.UnknownCharset, "Unknown character set: '%s'", o.Value)
-			}
-			if t.collation == expr.DefaultCollation {
-				t.collation = c
-			}
-		case "COLLATE":
-			t.collation = strings.ToLower(o.Value)
-		case "COMMENT":
-			out.Comment = o.Value
-		}
+	if err := t.tableOptions(s, out); err != nil {
+		return nil, err
 	}
 	seen := map[string]bool{}
 	next := 0 // field id, counted through nested fields as Paimon does
@@ -246,6 +245,31 @@ func TableSchema(s *syntax.CreateTable, env *Env) (*catalog.Schema, error) {
 		return nil, err
 	}
 	return out, t.options(s, out)
+}
+
+func newTableTypes(s *syntax.CreateTable, env *Env) *tableTypes {
+	return &tableTypes{flink: s.Flink(), collation: expr.DefaultCollation, env: env}
+}
+
+// tableOptions reads MySQL's options of a table.
+func (t *tableTypes) tableOptions(s *syntax.CreateTable, out *catalog.Schema) error {
+	for _, o := range s.Options {
+		switch o.Name {
+		case "CHARSET":
+			c, ok := charsetCollations[strings.ToLower(o.Value)]
+			if !ok {
+				return errs.UserAt(o.Pos(), errs.UnknownCharset, "Unknown character set: '%s'", o.Value)
+			}
+			if t.collation == expr.DefaultCollation {
+				t.collation = c
+			}
+		case "COLLATE":
+			t.collation = strings.ToLower(o.Value)
+		case "COMMENT":
+			out.Comment = o.Value
+		}
+	}
+	return nil
 }
 
 // numbered gives the members of ROWs within a type their ids.
@@ -283,6 +307,9 @@ func (t *tableTypes) keys(s *syntax.CreateTable, out *catalog.Schema) error {
 	}
 	primaries := 0
 	for _, k := range s.Constraints {
+		if err := acceptConstraint(k, t.env); err != nil {
+			return err
+		}
 		if k.Kind == syntax.PrimaryKeyConstraint {
 			primaries++
 			for _, p := range k.Columns {

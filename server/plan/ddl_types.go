@@ -28,8 +28,6 @@ func (t *tableTypes) column(c *syntax.ColumnDef) (f catalog.Field, declared stri
 		return f, "", errs.Unsupportedf(c.Pos(), "metadata columns")
 	case c.AutoIncrement:
 		return f, "", errs.Unsupportedf(c.Pos(), "AUTO_INCREMENT")
-	case c.Unique:
-		return f, "", errs.Unsupportedf(c.Pos(), "UNIQUE keys")
 	case len(c.Checks) > 0:
 		return f, "", errs.Unsupportedf(c.Checks[0].Pos(), "CHECK constraints")
 	case c.References != nil:
@@ -40,6 +38,9 @@ func (t *tableTypes) column(c *syntax.ColumnDef) (f catalog.Field, declared stri
 		return f, "", errs.Unsupportedf(c.Pos(), "invisible columns")
 	case c.Type == nil:
 		return f, "", errs.Unsupportedf(c.Pos(), "a column without a type")
+	}
+	if c.Unique {
+		t.env.warn("Warning", noUnique)
 	}
 	f.Name, f.Comment = c.Name.Name, c.Comment
 	if t.flink {

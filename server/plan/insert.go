@@ -39,8 +39,8 @@ type Insert struct {
 	// are the old row, and News, the row that was to be inserted.
 	Sets []Set
 	News []ColID
-	// Overwrite replaces what the table holds: all of it, the partition Static,
-	// or with Dynamic the partitions that the rows are in.
+	// Overwrite replaces what the table holds: with Dynamic the partitions that
+	// the rows are in, else the partition Static, else all of it.
 	Overwrite bool
 	Static    map[int]expr.Expr // by position in the schema
 	Dynamic   bool

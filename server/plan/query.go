@@ -107,6 +107,9 @@ type Env struct {
 	// Change starts a change of rows that have no primary key. Without it such
 	// statements are planned only (PREPARE, EXPLAIN). Who gets the plan closes it.
 	Change func(ctx context.Context, t connector.RowChanger, base connector.Snapshot) (connector.RowChange, error)
+	// FlinkTypes makes ALTER TABLE read types as Flink spells them
+	// (lake_ddl_dialect = flink).
+	FlinkTypes bool
 	// StrictInsert makes INSERT of a key that is there an error (lake_insert).
 	StrictInsert bool
 	// Pin, when set, is called once for each snapshot that the statement reads.

@@ -68,20 +68,16 @@ func (s *Session) authorizeDefinition(stmt syntax.Statement) error {
 		return database(metadata.Create, x.Name)
 	case *syntax.DropDatabase:
 		return database(metadata.Drop, x.Name)
-	case *syntax.CreateTable:
-		need := metadata.Create
-		if x.Query != nil {
-			need |= metadata.Insert
+	case *syntax.AlterDatabase:
+		n := x.Name
+		if n.IsZero() {
+			n = syntax.ObjectName{At: x.At, Parts: []syntax.Ident{{At: x.At, Name: s.shownDatabase()}}}
 		}
-		if x.OrReplace {
-			need |= metadata.Drop
-		}
-		return table(need, x.Name, "CREATE")
-	case *syntax.DropTable:
-		for _, n := range x.Names {
-			if err := table(metadata.Drop, n, "DROP"); err != nil {
-				return err
-			}
+		return database(metadata.Alter, n)
+	}
+	for _, r := range tableRights(stmt) {
+		if err := table(r.need, r.name, r.command); err != nil {
+			return err
 		}
 	}
 	return nil

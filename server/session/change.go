@@ -59,7 +59,7 @@ func (run *statement) changing() *plan.Env {
 	env.AuthorizeChange = run.s.authorizeChange
 	env.StrictInsert = run.s.text("lake_insert") == "strict"
 	env.Change = func(ctx context.Context, t connector.RowChanger, base connector.Snapshot) (connector.RowChange, error) {
-		return t.NewRowChange(ctx, base, connector.WriteOptions{CommitUser: exec.InsertUser, Budget: run.s.srv.cfg.Memory})
+		return t.NewRowChange(ctx, base, connector.WriteOptions{CommitUser: exec.InsertUser, Budget: run.s.srv.cfg.Memory, KeepNulls: true})
 	}
 	return env
 }

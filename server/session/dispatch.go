@@ -138,13 +138,17 @@ func (s *Session) dispatch(ctx context.Context, stmt syntax.Statement, run *stat
 		return nil, s.createView(ctx, x, run)
 	case *syntax.DropView:
 		return nil, s.dropViews(ctx, x)
-	case *syntax.CreateDatabase, *syntax.DropDatabase, *syntax.CreateTable, *syntax.DropTable:
+	case *syntax.CreateTable:
+		if x.Query != nil {
+			return s.createTableAs(ctx, x, run)
+		}
+		return s.define(ctx, stmt, run)
+	case *syntax.CreateDatabase, *syntax.DropDatabase, *syntax.AlterDatabase, *syntax.DropTable, *syntax.RenameTable, *syntax.CreateIndex, *syntax.DropIndex:
 		return s.define(ctx, stmt, run)
 	case *syntax.AlterTable:
-		if keysOnly(x) {
-			return nil, s.alterKeys(x)
-		}
-		return nil, errs.Unsupportedf(x.Pos(), "%s", constructOf(stmt))
+		return s.alterTable(ctx, x, run)
+	case *syntax.TruncateTable:
+		return s.truncate(ctx, x, run)
 	case *syntax.Unsupported:
 		return nil, errs.Unsupportedf(x.Pos(), "%s", x.What)
 	}
@@ -229,25 +233,4 @@ func (s *Session) executePipeline(ctx context.Context, x *syntax.ExecutePipeline
 		return nil, err
 	}
 	return listing(metadata.Listing{Fields: metadata.ParseFields("pipeline|varchar(256)!"), Rows: []metadata.Row{{name}}, LikeColumn: -1})
-}
-
-// keysOnly reports whether an ALTER TABLE does nothing but switch secondary keys
-// off or on, as dumps do around their rows.
-func keysOnly(x *syntax.AlterTable) bool {
-	for _, a := range x.Actions {
-		o, ok := a.(*syntax.AlterOther)
-		if !ok || o.Name != "ENABLE KEYS" && o.Name != "DISABLE KEYS" {
-			return false
-		}
-	}
-	return len(x.Actions) > 0
-}
-
-// alterKeys does nothing: there are no secondary keys.
-func (s *Session) alterKeys(x *syntax.AlterTable) error {
-	c, id, err := s.identifier(x.Name)
-	if err != nil {
-		return err
-	}
-	return s.authorize(metadata.Alter, c, id, "ALTER")
 }

@@ -147,30 +147,6 @@ func planned(cols []plan.Column) []Column {
 	return out
 }
 
-// define runs CREATE and DROP of databases and tables.
-func (s *Session) define(ctx context.Context, stmt syntax.Statement, run *statement) (*Result, error) {
-	if err := s.writable(stmt.Pos()); err != nil {
-		return nil, err
-	}
-	if err := s.authorizeDefinition(stmt); err != nil {
-		return nil, err
-	}
-	s.endTransaction() // definitions commit
-	affected, handled, err := plan.Define(ctx, stmt, run.environment())
-	if err != nil {
-		return nil, err
-	}
-	if !handled {
-		return nil, errs.Unsupportedf(stmt.Pos(), "%s", constructOf(stmt))
-	}
-	if x, ok := stmt.(*syntax.DropDatabase); ok {
-		if c, db := s.databaseOf(x.Name); c == s.dbCatalog && db == s.database {
-			s.database = ""
-		}
-	}
-	return &Result{Affected: affected}, nil
-}
-
 // explainStatement runs EXPLAIN.
 func (s *Session) explainStatement(ctx context.Context, x *syntax.Explain, run *statement) (*Result, error) {
 	switch {

@@ -560,16 +560,19 @@ func TestWarningsAndErrors(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	s := session(t, server(t), OpenOptions{Database: "shop"})
 	for text, name := range map[string]string{
-		"TRUNCATE TABLE orders":                   "TRUNCATE TABLE",
-		"ALTER TABLE orders ADD COLUMN x INT":     "ALTER TABLE",
-		"CREATE PROCEDURE p() SELECT 1":           "CREATE PROCEDURE",
-		"CHECK TABLE orders":                      "CHECK TABLE",
-		"LOAD DATA INFILE 'x' INTO TABLE orders":  "LOAD DATA",
-		"SELECT 1 INTO @x":                        "INTO",
-		"SET PERSIST max_connections = 5":         "SET PERSIST",
-		"EXPLAIN ANALYZE SELECT 1":                "EXPLAIN ANALYZE",
-		"CREATE CATALOG c WITH ('type'='paimon')": "CREATE CATALOG",
-		"SET ROLE ALL":                            "SET ROLE",
+		"ALTER TABLE orders ADD PRIMARY KEY (id)":                   "ADD PRIMARY KEY",
+		"ALTER TABLE orders ADD FOREIGN KEY (id) REFERENCES o (id)": "foreign keys",
+		"ALTER TABLE orders ADD CHECK (id > 0)":                     "CHECK",
+		"CREATE TABLE x (a INT AUTO_INCREMENT PRIMARY KEY)":         "AUTO_INCREMENT",
+		"CREATE TABLE x (a INT, FULLTEXT KEY (a))":                  "FULLTEXT",
+		"CREATE PROCEDURE p() SELECT 1":                             "CREATE PROCEDURE",
+		"CHECK TABLE orders":                                        "CHECK TABLE",
+		"LOAD DATA INFILE 'x' INTO TABLE orders":                    "LOAD DATA",
+		"SELECT 1 INTO @x":                                          "INTO",
+		"SET PERSIST max_connections = 5":                           "SET PERSIST",
+		"EXPLAIN ANALYZE SELECT 1":                                  "EXPLAIN ANALYZE",
+		"CREATE CATALOG c WITH ('type'='paimon')":                   "CREATE CATALOG",
+		"SET ROLE ALL":                                              "SET ROLE",
 	} {
 		_, err := rows(t.Context(), s, text)
 		if !errs.Is(err, errs.NotSupported) || !strings.Contains(err.Error(), name) {

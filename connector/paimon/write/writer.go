@@ -45,6 +45,8 @@ type Config struct {
 	Budget *memory.Budget
 	// NoCompaction keeps the writer from compacting, as write-only does.
 	NoCompaction bool
+	// KeepNulls leaves NULLs where columns have defaults.
+	KeepNulls bool
 	// Synchronous makes PrepareCommit wait for the compactions it starts.
 	Synchronous bool
 	// Branch is the branch that is written, "" for main.
@@ -147,8 +149,11 @@ func New(cfg Config) (*Writer, error) {
 	for _, f := range s.Fields {
 		w.types = append(w.types, f.Type)
 	}
-	if w.defaults, err = readDefaults(s); err != nil {
-		return nil, err
+	w.defaults = make([]*vector.Vec, len(s.Fields))
+	if !cfg.KeepNulls {
+		if w.defaults, err = readDefaults(s); err != nil {
+			return nil, err
+		}
 	}
 	w.background, w.cancel = context.WithCancel(context.Background())
 	return w, nil
