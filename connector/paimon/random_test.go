@@ -69,8 +69,12 @@ func TestJavaRandom(t *testing.T) {
 			}
 			d := newDriver()
 			for _, f := range files {
-				e, ok := randomRead(strings.TrimSuffix(filepath.Base(f), ".jsonl"))
+				name := strings.TrimSuffix(filepath.Base(f), ".jsonl")
+				e, ok := randomRead(name)
 				if !ok {
+					continue
+				}
+				if e.Ref.Kind == catalog.BySnapshot && replaced(t, f, filepath.Join(dir, "warehouse", e.Table, "snapshot", name)) {
 					continue
 				}
 				got, err := outcome(d, filepath.Join(dir, "warehouse"), e, testkit.LoadRows(t, f), scanOptions{})
@@ -90,6 +94,21 @@ func TestJavaRandom(t *testing.T) {
 		}
 	}
 	t.Logf("%d tables: %d reads are equal, %d differ, refused: %v", tables, equal, wrong, refused)
+}
+
+// replaced reports whether a snapshot was made after the rows that another one of
+// its number was read with: a rollback came between.
+func replaced(t *testing.T, rows, snapshot string) bool {
+	t.Helper()
+	a, err := os.Stat(rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.Stat(snapshot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.ModTime().After(a.ModTime())
 }
 
 // randomRead is the read that a file of expected rows is of.

@@ -1,6 +1,7 @@
 package read
 
 import (
+	"bytes"
 	"math"
 	"math/big"
 	"strconv"
@@ -28,6 +29,15 @@ func newCast(from, to catalog.Type) (cast, error) {
 	refused := errs.Unsupportedf(-1, "reading columns whose type changed from %s to %s", from, to)
 	var f func(dst, v *vector.Vec, i int) error
 	switch {
+	case nested(from) && (to.Kind == catalog.Char || to.Kind == catalog.Varchar):
+		text := nestedText(from)
+		if text == nil {
+			return nil, refused
+		}
+		f = func(dst, v *vector.Vec, i int) error {
+			dst.AppendBytes(text(v, i)) // of any length, as in Java
+			return nil
+		}
 	case nested(from) || nested(to):
 		if from.Kind != to.Kind {
 			return nil, refused
@@ -39,7 +49,11 @@ func newCast(from, to catalog.Type) (cast, error) {
 			return nil, refused
 		}
 		f = func(dst, v *vector.Vec, i int) error {
-			dst.AppendBytes(fitChars(text(v, i), to))
+			b := text(v, i)
+			if !bytesLike(from) { // those are passed on, as in Java
+				b = fitChars(b, to)
+			}
+			dst.AppendBytes(b)
 			return nil
 		}
 	case bytesLike(to):
@@ -50,7 +64,7 @@ func newCast(from, to catalog.Type) (cast, error) {
 			dst.AppendBytes(fitBytes(v.Bytes(i), to))
 			return nil
 		}
-	case (to.Kind == catalog.Int || to.Kind == catalog.BigInt) && from.Kind == catalog.Timestamp:
+	case (to.Kind == catalog.Int || to.Kind == catalog.BigInt) && (from.Kind == catalog.Timestamp || from.Kind == catalog.TimestampLTZ):
 		f = func(dst, v *vector.Vec, i int) error {
 			ms, _ := splitTimestamp(v, i)
 			if to.Kind == catalog.Int {
@@ -74,10 +88,34 @@ func newCast(from, to catalog.Type) (cast, error) {
 		}
 	case integer(to):
 		f = toInteger(from, to)
+	case (from.Kind == catalog.Char || from.Kind == catalog.Varchar) && to.Kind != catalog.TimestampLTZ:
+		f = parserOf(from, to)
 	case to.Kind == catalog.Float || to.Kind == catalog.Double:
 		f = toFloat(from, to)
 	case to.Kind == catalog.Decimal:
 		f = toDecimal(from, to)
+	case to.Kind == catalog.Time && from.Kind == catalog.Timestamp:
+		f = func(dst, v *vector.Vec, i int) error {
+			ms, _ := splitTimestamp(v, i)
+			ms %= 86400000
+			if ms < 0 {
+				ms += 86400000
+			}
+			p := pow10(3 - min(to.Length, 3))
+			dst.AppendI32(int32(ms / p * p))
+			return nil
+		}
+	case to.Kind == catalog.Time && from.Kind == catalog.Time:
+		f = func(dst, v *vector.Vec, i int) error {
+			p := int32(pow10(3 - min(to.Length, 3)))
+			dst.AppendI32(v.I32s[i] / p * p)
+			return nil
+		}
+	case to.Kind == catalog.Timestamp && from.Kind == catalog.Time:
+		f = func(dst, v *vector.Vec, i int) error {
+			p := pow10(3 - min(to.Length, 3))
+			return appendTimestamp(dst, int64(v.I32s[i])/p*p, 0)
+		}
 	case to.Kind == catalog.Boolean && integer(from):
 		f = func(dst, v *vector.Vec, i int) error { dst.AppendBool(intAt(v, i) != 0); return nil }
 	case to.Kind == catalog.Date && from.Kind == catalog.Timestamp:
@@ -90,7 +128,7 @@ func newCast(from, to catalog.Type) (cast, error) {
 		f = func(dst, v *vector.Vec, i int) error {
 			return appendTimestamp(dst, int64(v.I32s[i])*86400000, 0)
 		}
-	case to.Kind == catalog.Timestamp && (from.Kind == catalog.Int || from.Kind == catalog.BigInt):
+	case to.Kind == catalog.Timestamp && integer(from):
 		f = func(dst, v *vector.Vec, i int) error {
 			seconds := intAt(v, i)
 			if ms := seconds * 1000; ms/1000 == seconds {
@@ -214,6 +252,10 @@ func textOf(t catalog.Type) func(v *vector.Vec, i int) []byte {
 	switch t.Kind {
 	case catalog.Char, catalog.Varchar:
 		return func(v *vector.Vec, i int) []byte { return v.Bytes(i) }
+	case catalog.Binary, catalog.Varbinary:
+		return func(v *vector.Vec, i int) []byte { return bytes.ToValidUTF8(v.Bytes(i), []byte("\uFFFD")) }
+	case catalog.Array, catalog.Map, catalog.Row:
+		return nestedText(t)
 	case catalog.Boolean, catalog.TinyInt, catalog.SmallInt, catalog.Int, catalog.BigInt, catalog.Float, catalog.Double, catalog.Decimal,
 		catalog.Date, catalog.Time:
 		return func(v *vector.Vec, i int) []byte { return []byte(spec.PathText(t, v, i, false)) }
@@ -340,6 +382,15 @@ func toFloat(from, to catalog.Type) func(dst, v *vector.Vec, i int) error {
 		}
 	case from.Kind == catalog.Float && double:
 		return func(dst, v *vector.Vec, i int) error { dst.AppendF64(float64(v.F32s[i])); return nil }
+	case from.Kind == catalog.Boolean:
+		return func(dst, v *vector.Vec, i int) error {
+			if double {
+				dst.AppendF64(float64(v.I8s[i]))
+			} else {
+				dst.AppendF32(float32(v.I8s[i]))
+			}
+			return nil
+		}
 	case from.Kind == catalog.Double && !double:
 		return func(dst, v *vector.Vec, i int) error { dst.AppendF32(float32(v.F64s[i])); return nil }
 	case from.Kind == catalog.Decimal:
@@ -361,29 +412,50 @@ func toFloat(from, to catalog.Type) func(dst, v *vector.Vec, i int) error {
 // toDecimal returns the cast to DECIMAL: digits beyond the scale are rounded
 // half up, and what does not fit the precision is NULL.
 func toDecimal(from, to catalog.Type) func(dst, v *vector.Vec, i int) error {
-	put := func(dst *vector.Vec, x *big.Int, scale int) {
-		if d := to.Scale - scale; d >= 0 {
-			x.Mul(x, vector.Pow10(d))
-		} else {
-			div := vector.Pow10(-d)
-			r := new(big.Int)
-			x.QuoRem(x, div, r)
-			sign := int64(r.Sign())
-			if r.Abs(r).Lsh(r, 1).Cmp(div) >= 0 {
-				x.Add(x, big.NewInt(sign))
-			}
-		}
-		if new(big.Int).Abs(x).Cmp(vector.Pow10(to.Length)) >= 0 || !dst.AppendDecimal(x) {
-			dst.AppendNull()
-		}
-	}
+	put := func(dst *vector.Vec, x *big.Int, scale int) { putDecimal(dst, to, x, scale) }
 	switch {
 	case integer(from):
 		return func(dst, v *vector.Vec, i int) error { put(dst, big.NewInt(intAt(v, i)), 0); return nil }
 	case from.Kind == catalog.Decimal:
 		return func(dst, v *vector.Vec, i int) error { put(dst, wideAt(v, i).Big(), from.Scale); return nil }
+	case from.Kind == catalog.Boolean:
+		return func(dst, v *vector.Vec, i int) error { put(dst, big.NewInt(int64(v.I8s[i])), 0); return nil }
+	case from.Kind == catalog.Float || from.Kind == catalog.Double:
+		return func(dst, v *vector.Vec, i int) error {
+			x := 0.0
+			if v.Kind == vector.F32 {
+				x = float64(v.F32s[i])
+			} else {
+				x = v.F64s[i]
+			}
+			if math.IsNaN(x) || math.IsInf(x, 0) {
+				return errs.Userf(errs.WrongValue, "read %v of a column that changed from %s to %s: it is no such value", x, from, to)
+			}
+			unscaled, scale, _ := javaParseDecimal(strconv.FormatFloat(x, 'f', -1, 64))
+			put(dst, unscaled, scale)
+			return nil
+		}
 	}
 	return nil
+}
+
+// putDecimal appends x·10^-scale, rounded half up to the scale of to, or NULL when
+// it does not fit the precision.
+func putDecimal(dst *vector.Vec, to catalog.Type, x *big.Int, scale int) {
+	if d := to.Scale - scale; d >= 0 {
+		x.Mul(x, new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(d)), nil))
+	} else {
+		div := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(-d)), nil)
+		r := new(big.Int)
+		x.QuoRem(x, div, r)
+		sign := int64(r.Sign())
+		if r.Abs(r).Lsh(r, 1).Cmp(div) >= 0 {
+			x.Add(x, big.NewInt(sign))
+		}
+	}
+	if new(big.Int).Abs(x).Cmp(vector.Pow10(to.Length)) >= 0 || !dst.AppendDecimal(x) {
+		dst.AppendNull()
+	}
 }
 
 // splitTimestamp returns the milliseconds, rounded down, and the nanoseconds in

@@ -339,12 +339,12 @@ func (st *State) ValueStats(ctx context.Context, e *spec.ManifestEntry) (map[int
 		if err != nil {
 			s.Min, s.Max = nil, nil
 		} else if cast != nil && s.Min != nil && s.Max != nil && !nested(f.Type) {
-			if s.Min, err = cast(s.Min); err != nil {
-				return nil, err
+			least, err := cast(s.Min)
+			most, merr := cast(s.Max)
+			if err != nil || merr != nil { // a bound of texts need not be a value
+				least, most = nil, nil
 			}
-			if s.Max, err = cast(s.Max); err != nil {
-				return nil, err
-			}
+			s.Min, s.Max = least, most
 		}
 		out[f.ID] = s
 	}
