@@ -25,8 +25,13 @@ func (pf *file) bounds(g *rowGroup, n *node, t catalog.Type) connector.Bounds {
 	if s == nil {
 		return unknown
 	}
-	b := connector.Bounds{Nulls: s.nulls, Rows: g.rows}
-	if b.Nulls > g.rows {
+	return pf.statBounds(s, g.rows, n, t)
+}
+
+// statBounds returns what statistics of a number of rows say.
+func (pf *file) statBounds(s *chunkStats, rows int64, n *node, t catalog.Type) connector.Bounds {
+	b := connector.Bounds{Nulls: s.nulls, Rows: rows}
+	if b.Nulls > rows {
 		return unknown
 	}
 	lo, hi := s.min, s.max

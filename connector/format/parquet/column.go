@@ -92,14 +92,7 @@ func (l *leaf) advance() error {
 			return errors.New("the column has fewer values than rows")
 		}
 		if pg.kind == pageDict {
-			if pg.encoding != encPlain && pg.encoding != encPlainDict {
-				return badEncoding(pg.encoding)
-			}
-			// The decoded dictionary takes at most four times its bytes.
-			if err := l.pf.charge(4 * int64(len(pg.data))); err != nil {
-				return err
-			}
-			if err := l.dec.dict(pg.data, int(pg.values)); err != nil {
+			if err := l.dictionary(&pg); err != nil {
 				return err
 			}
 			continue
@@ -114,6 +107,18 @@ func (l *leaf) advance() error {
 		l.left = int(pg.values)
 		return l.dec.page(pg.encoding, data, int(pg.values))
 	}
+}
+
+// dictionary takes the chunk's dictionary.
+func (l *leaf) dictionary(pg *page) error {
+	if pg.encoding != encPlain && pg.encoding != encPlainDict {
+		return badEncoding(pg.encoding)
+	}
+	// The decoded dictionary takes at most four times its bytes.
+	if err := l.pf.charge(4 * int64(len(pg.data))); err != nil {
+		return err
+	}
+	return l.dec.dict(pg.data, int(pg.values))
 }
 
 // startLevels sets up the level decoders and returns the bytes of the values.
@@ -173,6 +178,15 @@ func levelWidth(most int) uint {
 type flatColumn struct {
 	leaf
 	out *vector.Vec
+	// of seek:
+	index  *pageLayout
+	row    int64 // the next row of the group
+	opened bool  // a page of the group has been read
+}
+
+func (c *flatColumn) start(g *rowGroup) error {
+	c.index, c.row, c.opened = nil, 0, false
+	return c.leaf.start(g)
 }
 
 func (c *flatColumn) next(n int) (*vector.Vec, error) {

@@ -100,6 +100,8 @@ type chunk struct {
 	dataOffset    int64
 	dictOffset    int64
 	hasDictOffset bool
+	offsetIndex   span // of length 0: none
+	columnIndex   span
 }
 
 type rowGroup struct {
@@ -468,6 +470,14 @@ func parseChunk(r *thriftReader) (chunk, error) {
 		case id == 3 && typ == tStruct:
 			c.hasMeta = true
 			err = parseChunkMeta(r, &c)
+		case id == 4 && typ == tI64:
+			c.offsetIndex.offset, err = r.int()
+		case id == 5 && typ == tI32:
+			c.offsetIndex.length, err = r.int32As64()
+		case id == 6 && typ == tI64:
+			c.columnIndex.offset, err = r.int()
+		case id == 7 && typ == tI32:
+			c.columnIndex.length, err = r.int32As64()
 		case id == 8 || id == 9:
 			c.encrypted = true
 			err = r.skip(typ, 1)

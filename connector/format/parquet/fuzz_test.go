@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/thermocline/thermocline/connector"
 	"github.com/thermocline/thermocline/connector/fileio"
 	"github.com/thermocline/thermocline/connector/format"
 	"github.com/thermocline/thermocline/internal/errs"
@@ -62,6 +63,38 @@ func readAll(t testing.TB, data []byte) (rows int64) {
 		return 0
 	}
 	budget := memory.New("test", 64<<20)
+	// By page indexes, for the flat columns.
+	before := indexedRows
+	indexedRows = 0
+	defer func() { indexedRows = before }()
+	opts := format.ReadOptions{Path: "/f.parquet", Budget: budget, Rows: func(from, to int64) bool { return from%3 == 0 }}
+	for _, c := range d.Columns {
+		if c.Type.IsPrimitive() {
+			opts.Columns = append(opts.Columns, c)
+			if opts.Filter == nil {
+				opts.Filter = &connector.Predicate{Op: connector.IsNull}
+			}
+		}
+	}
+	opts.FilterColumns = opts.Columns
+	if r, err := (Format{}).NewReader(ctx, open(t, fs, "/f.parquet"), opts); err != nil {
+		check(err)
+	} else {
+		for n := 0; n < 100000; {
+			b, err := r.Next(ctx)
+			if err != nil {
+				check(err)
+				break
+			}
+			if b == nil {
+				break
+			}
+			n += b.Len
+		}
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
 	r, err := Format{}.NewReader(ctx, open(t, fs, "/f.parquet"), format.ReadOptions{Path: "/f.parquet", Columns: d.Columns, Budget: budget, BatchRows: 100})
 	if err != nil {
 		check(err)

@@ -12,15 +12,25 @@ import (
 
 // reader implements format.Reader.
 type reader struct {
-	pf     *file
-	cols   []column
-	batch  vector.Batch
-	rows   int    // most rows a batch
-	skip   []bool // row groups pruned
-	group  int    // the next row group
-	left   int64  // rows left in the current one
-	seq    int64  // row number of the next row
-	err    error  // an error stays
+	pf    *file
+	cols  []column
+	batch vector.Batch
+	rows  int    // most rows a batch
+	skip  []bool // row groups pruned
+	group int    // the next row group
+	left  int64  // rows left in the current one
+	seq   int64  // row number of the next row
+
+	// What leaves out pages; see selectRows.
+	flat        bool // all columns are
+	filter      *connector.Predicate
+	filterCols  []format.Column
+	filterNodes []*node
+	wanted      func(from, to int64) bool
+	ranges      []rowRange // of the current row group, still to read; nil: all of it
+	base        int64      // row number of the group's first row
+
+	err    error // an error stays
 	closed bool
 }
 
@@ -58,6 +68,15 @@ func (Format) NewReader(ctx context.Context, f fileio.File, opts format.ReadOpti
 			return nil, corrupt(opts.Path, err)
 		}
 	}
+	r.flat = true
+	for _, c := range r.cols {
+		switch c.(type) {
+		case *flatColumn, nullColumn:
+		default:
+			r.flat = false
+		}
+	}
+	r.wanted = opts.Rows
 	r.batch.Cols = make([]*vector.Vec, len(r.cols))
 	r.skip = make([]bool, len(pf.meta.groups))
 	if opts.Parts > 1 {
@@ -108,6 +127,7 @@ func (r *reader) prune(p *connector.Predicate, cols []format.Column) error {
 		}
 		nodes[i] = n
 	}
+	r.filter, r.filterCols, r.filterNodes = p, cols, nodes
 	for g := range r.pf.meta.groups {
 		rg := &r.pf.meta.groups[g]
 		r.skip[g] = r.skip[g] || !p.MayMatch(func(i int) connector.Bounds { return r.pf.bounds(rg, nodes[i], cols[i].Type) })
@@ -147,10 +167,24 @@ func (r *reader) Next(ctx context.Context) (_ *vector.Batch, err error) {
 				return nil, corrupt(r.pf.path, err)
 			}
 		}
-		r.left = g.rows
+		r.left, r.base = g.rows, r.seq
 		r.group++
+		if err := r.selectRows(g, r.base); err != nil {
+			return nil, corrupt(r.pf.path, err)
+		}
+		if r.ranges != nil && len(r.ranges) == 0 {
+			r.seq, r.left = r.base+g.rows, 0
+		}
+	}
+	if r.ranges != nil {
+		if err := r.move(); err != nil {
+			return nil, corrupt(r.pf.path, err)
+		}
 	}
 	n := int(min(int64(r.rows), r.left))
+	if r.ranges != nil {
+		n = int(min(int64(n), r.ranges[0].to-(r.seq-r.base)))
+	}
 	r.batch.Len, r.batch.Seq = n, r.seq
 	for i, c := range r.cols {
 		v, err := c.next(n)
@@ -164,7 +198,44 @@ func (r *reader) Next(ctx context.Context) (_ *vector.Batch, err error) {
 	}
 	r.left -= int64(n)
 	r.seq += int64(n)
+	if r.ranges != nil {
+		r.moved(int64(n))
+	}
 	return &r.batch, nil
+}
+
+// move brings the columns to the range at hand.
+func (r *reader) move() error {
+	at := r.seq - r.base
+	x := r.ranges[0]
+	if at > x.from {
+		return nil // in the middle of it
+	}
+	r.left -= x.from - at
+	r.seq = r.base + x.from
+	for _, c := range r.cols {
+		if f, ok := c.(*flatColumn); ok {
+			if err := f.seek(x.from, x.to); err != nil {
+				return fmt.Errorf("column %q: %w", f.node.name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// moved notes that n rows of the range at hand were read.
+func (r *reader) moved(n int64) {
+	for _, c := range r.cols {
+		if f, ok := c.(*flatColumn); ok {
+			f.row += n
+		}
+	}
+	if r.seq-r.base < r.ranges[0].to {
+		return
+	}
+	if r.ranges = r.ranges[1:]; len(r.ranges) == 0 {
+		r.seq, r.left, r.ranges = r.seq+r.left, 0, nil
+	}
 }
 
 // Close implements connector.BatchReader.

@@ -251,8 +251,19 @@ func (r *thriftReader) bytes() ([]byte, error) {
 	return r.b[start:r.pos:r.pos], nil
 }
 
+func (r *thriftReader) int32As64() (int64, error) {
+	n, err := r.int32()
+	return int64(n), err
+}
+
 // list calls f for each struct of a list; f must consume it.
 func (r *thriftReader) list(f func() error) error {
+	return r.listOf(func(typ byte) bool { return typ == tStruct }, f)
+}
+
+// listOf calls f for each element of a list whose elements are of a type that ok
+// accepts; f must consume it.
+func (r *thriftReader) listOf(ok func(typ byte) bool, f func() error) error {
 	h, err := r.byte()
 	if err != nil {
 		return err
@@ -263,7 +274,7 @@ func (r *thriftReader) list(f func() error) error {
 			return err
 		}
 	}
-	if h&15 != tStruct {
+	if !ok(h&15) && n > 0 {
 		return errors.New("a list has elements of another type")
 	}
 	for range n { // each takes at least a byte, so errShort ends it
