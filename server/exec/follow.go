@@ -13,11 +13,8 @@ import (
 // when set, is told the version that is read from then on. The reader owns the
 // stream.
 func Follow(ctx context.Context, q *plan.Query, env Env, pin func(connector.Snapshot)) connector.BatchReader {
-	f := &follower{q: q, env: env, pin: pin, root: q.Root, left: -1}
+	f := &follower{q: q, env: env, pin: pin, left: q.Count, skip: q.Offset}
 	f.ctx, f.cancel = context.WithCancel(ctx)
-	if l, ok := q.Root.(*plan.Limit); ok {
-		f.root, f.left, f.skip = l.In, l.Count, l.Offset
-	}
 	return f
 }
 
@@ -28,9 +25,8 @@ type follower struct {
 	q      *plan.Query
 	env    Env
 	pin    func(connector.Snapshot)
-	root   plan.Node // without the LIMIT
-	left   int64     // rows still to give, -1: any number
-	skip   int64     // rows still to pass over
+	left   int64 // rows still to give, -1: any number
+	skip   int64 // rows still to pass over
 	cur    connector.BatchReader
 	out    vector.Batch
 	sel    []uint16
@@ -53,7 +49,7 @@ func (f *follower) Next(ctx context.Context) (*vector.Batch, error) {
 			}
 			round := *f.q
 			round.Stream = nil
-			round.Root = at(f.root, f.q.Streamed, snap)
+			round.Root = at(f.q.Root, f.q.Streamed, snap)
 			if f.cur, err = Run(f.ctx, &round, f.env); err != nil {
 				f.cur = nil
 				return nil, err

@@ -60,6 +60,10 @@ func (b *binder) finished(r *result) (*Query, error) {
 	}
 	q.Cols = b.cols
 	if q.Stream != nil {
+		q.Count = -1
+		if b.ends != nil {
+			q.Count, q.Offset = b.ends.Count, b.ends.Offset
+		}
 		return q, b.rowByRow(q.Root)
 	}
 	return q, nil

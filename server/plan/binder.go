@@ -34,7 +34,8 @@ type binder struct {
 	streamed *TableUse
 	streamAt int // where the statement names it
 	op       ColID
-	isQuery  bool // the statement is a query and nothing else
+	ends     *Limit // the statement's own
+	isQuery  bool   // the statement is a query and nothing else
 }
 
 // maxRefs bounds the table references of a statement after CTEs are expanded.

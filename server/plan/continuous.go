@@ -29,7 +29,11 @@ func (b *binder) follow(n Name, f connector.Followable, ref catalog.Ref, pos int
 
 // continuous puts the kind of a row before the columns of a query.
 func (b *binder) continuous(r *result) (*result, error) {
-	node, err := b.withOp(r.node)
+	in := r.node
+	if l, ok := in.(*Limit); ok {
+		b.ends, in = l, l.In
+	}
+	node, err := b.withOp(in)
 	if err != nil {
 		return nil, err
 	}
@@ -56,15 +60,9 @@ func (b *binder) withOp(n Node) (Node, error) {
 
 // rowByRow refuses plans that must see the end of the table.
 func (b *binder) rowByRow(n Node) error {
-	if l, ok := n.(*Limit); ok { // it ends the read
-		n = l.In
-	}
 	for {
 		if err := b.rowByRowNode(n); err != nil {
 			return err
-		}
-		if _, ok := n.(*Limit); ok {
-			return b.refuseOver("a LIMIT that is not the whole statement's")
 		}
 		in := n.Inputs()
 		if len(in) == 0 {
@@ -82,8 +80,10 @@ func (b *binder) rowByRowNode(n Node) error {
 			return nil
 		}
 		return errs.Unsupportedf(b.streamAt, "a continuous read in a subquery")
-	case *Project, *Filter, *Limit:
+	case *Project, *Filter:
 		return nil
+	case *Limit:
+		return b.refuseOver("a LIMIT that is not the whole statement's")
 	case *Aggregate:
 		return b.refuseOver("aggregation")
 	case *Join:

@@ -63,6 +63,9 @@ type Query struct {
 	// closes it.
 	Stream   connector.Stream
 	Streamed *TableUse
+	// Count and Offset are the LIMIT of a continuous read, which holds for all
+	// versions together; Count -1 is none.
+	Count, Offset int64
 }
 
 // TableUse is a table that a statement reads.
