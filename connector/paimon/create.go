@@ -11,6 +11,7 @@ import (
 
 	"github.com/thermocline/thermocline/catalog"
 	"github.com/thermocline/thermocline/connector"
+	"github.com/thermocline/thermocline/connector/paimon/maintain"
 	"github.com/thermocline/thermocline/connector/paimon/spec"
 	"github.com/thermocline/thermocline/internal/errs"
 )
@@ -143,9 +144,5 @@ func checkNestedIDs(t catalog.Type, seen map[int]bool, highest *int) error {
 // Drop removes the table in dir and its files. The schemas go first, so that a
 // drop that is interrupted leaves no table.
 func (d *Driver) Drop(ctx context.Context, dir string) error {
-	dir = strings.TrimRight(dir, "/")
-	if err := d.cfg.Files.RemoveAll(ctx, dir+"/schema"); err != nil {
-		return err
-	}
-	return d.cfg.Files.RemoveAll(ctx, dir)
+	return maintain.Drop(ctx, d.cfg.Files, dir)
 }

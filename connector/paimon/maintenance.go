@@ -3,6 +3,7 @@ package paimon
 import (
 	"context"
 
+	"github.com/thermocline/thermocline/catalog"
 	"github.com/thermocline/thermocline/connector/paimon/maintain"
 )
 
@@ -13,6 +14,13 @@ func (t *Table) Maintain() *maintain.Table {
 		cfg.Pinned = func() []int64 { return pinned(t.uuid) }
 	}
 	return maintain.New(cfg)
+}
+
+// MaintainConfig is what package maintain needs for a table in dir, which need not
+// exist, but for its schema.
+func (d *Driver) MaintainConfig(dir string, id catalog.Identifier) maintain.Config {
+	return maintain.Config{Files: d.cfg.Files, Root: dir, Branch: id.Branch, Schema: &catalog.Schema{Options: map[string]string{}}, Name: id.String(),
+		WriterVersion: writerVersion, Lock: d.lock(id)}
 }
 
 // Keep does what maintenance is due on an owned table besides compaction: expiry,

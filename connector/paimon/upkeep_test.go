@@ -30,13 +30,17 @@ type lake struct {
 }
 
 func newLake(t testing.TB, files fileio.FileIO, mod func(*paimon.Config)) *lake {
+	return newLakeAt(t, files, "/lake", mod)
+}
+
+func newLakeAt(t testing.TB, files fileio.FileIO, root string, mod func(*paimon.Config)) *lake {
 	t.Helper()
 	cfg := paimon.Config{Files: files, Formats: format.NewRegistry(parquet.Format{})}
 	if mod != nil {
 		mod(&cfg)
 	}
 	d := paimon.NewDriver(cfg)
-	c, err := filesystem.Open(filesystem.Config{Files: files, Warehouse: "/lake", Driver: d})
+	c, err := filesystem.Open(filesystem.Config{Files: files, Warehouse: root, Driver: d})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -286,7 +286,11 @@ type change struct {
 	overwrite scope
 	restore   *spec.Snapshot // the state to go back to
 	rewrite   bool           // manifests are rewritten, and nothing else
-	search    bool           // an earlier call may have committed it: look for it, remove nothing of it
+	// rebase rewrites the manifests before the change: readers that collect
+	// deletions before additions must not find an old deletion of a file that is
+	// added again.
+	rebase bool
+	search bool // an earlier call may have committed it: look for it, remove nothing of it
 }
 
 // attempt is a snapshot that may have been created: we do not know.
@@ -556,6 +560,8 @@ func (c *Committer) build(ctx context.Context, ch *change, latest *spec.Snapshot
 		if base, err = files.mergeAll(ctx, previous); err == nil && (latest == nil || !gains(base, previous)) {
 			return nil, nil
 		}
+	} else if ch.rebase {
+		base, err = files.mergeAll(ctx, previous)
 	} else {
 		base, err = files.mergeManifests(ctx, previous)
 	}

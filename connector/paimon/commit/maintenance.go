@@ -42,10 +42,16 @@ func (c *Committer) CompactManifests(ctx context.Context) (connector.CommitResul
 // Restore makes a snapshot with the state of an older one, which must still have
 // its files: a snapshot or tag of the table.
 func (c *Committer) Restore(ctx context.Context, s *spec.Snapshot) (connector.CommitResult, error) {
-	return c.maintain(ctx, &change{kind: spec.KindOverwrite, restore: s})
+	return c.maintain(ctx, &change{kind: spec.KindOverwrite, restore: s, rebase: true})
 }
 
-// maintain applies a change that has no messages.
+// Replace gives the table the files of messages in place of its own. Files that
+// it has already, or once had, may be among them.
+func (c *Committer) Replace(ctx context.Context, messages []*Message) (connector.CommitResult, error) {
+	return c.maintain(ctx, &change{kind: spec.KindOverwrite, messages: messages, overwrite: func(spec.BinaryRow) (bool, error) { return true, nil }, rebase: true})
+}
+
+// maintain applies a change that is not a writer's.
 func (c *Committer) maintain(ctx context.Context, ch *change) (res connector.CommitResult, err error) {
 	ch.cm = &connector.Committable{Identifier: BatchIdentifier, Nonce: newNonce()}
 	c.mu.Lock()

@@ -71,7 +71,21 @@ func (c *Committer) overwriteEntries(ctx context.Context, ch *change, latest *sp
 	if err != nil {
 		return nil, err
 	}
+	again := map[spec.FileID]bool{} // files that stay: they are neither deleted nor added
+	if ch.rebase {
+		for _, m := range ch.messages {
+			for _, f := range m.New {
+				e := m.entry(spec.FileAdd, f)
+				again[e.ID()] = true
+			}
+		}
+	}
+	stays := map[spec.FileID]bool{}
 	for _, e := range live {
+		if id := e.ID(); again[id] {
+			stays[id] = true
+			continue
+		}
 		e.Kind = spec.FileDelete
 		out = append(out, e)
 	}
@@ -81,13 +95,15 @@ func (c *Committer) overwriteEntries(ctx context.Context, ch *change, latest *sp
 	for _, m := range ch.messages {
 		index.apply(m, &IndexChange{New: m.Index.New})
 		files := m.New
-		if c.upgrades && !m.compacts() {
+		if c.upgrades && !ch.rebase && !m.compacts() {
 			if files, err = c.upgraded(files); err != nil {
 				return nil, err
 			}
 		}
 		for _, f := range files {
-			out = append(out, m.entry(spec.FileAdd, f))
+			if e := m.entry(spec.FileAdd, f); !stays[e.ID()] {
+				out = append(out, e)
+			}
 		}
 	}
 	return out, nil

@@ -36,7 +36,10 @@ type Env struct {
 	// Warehouse is the catalog's own root, Open the catalog of another warehouse
 	// (clone). nil: there are no others.
 	Warehouse string
-	Open      func(ctx context.Context, warehouse string) (*Env, error)
+	// Register makes a table known that is complete in its directory; nil: the
+	// directory is enough.
+	Register func(ctx context.Context, id catalog.Identifier) error
+	Open     func(ctx context.Context, warehouse string) (*Env, error)
 	// Location is the zone of times in arguments; nil is the local one.
 	Location *time.Location
 	// Now is the clock; nil is the real one.
@@ -53,7 +56,8 @@ func All(env *Env) []connector.Procedure {
 	}
 	var out []connector.Procedure
 	for _, group := range [][]definition{tagProcedures, branchProcedures, rollbackProcedures, expiryProcedures, consumerProcedures,
-		cleaningProcedures, partitionProcedures, manifestProcedures, compactProcedures} {
+		cleaningProcedures, partitionProcedures, manifestProcedures, compactProcedures, cloneProcedures,
+		refusedProcedures()} {
 		for _, d := range group {
 			out = append(out, d.bind(env))
 		}
