@@ -39,6 +39,11 @@ func Compact(ctx context.Context, cfg Config, o CompactOptions) ([]connector.Com
 	if !w.opts.keyed {
 		return w.compactAppend(ctx, o)
 	}
+	if w.opts.mode == postponeBucket && !o.HasBucket && o.Place == nil {
+		if out, err := placePostponed(ctx, cfg, w, o); err != nil || len(out) > 0 {
+			return out, err // what they are now is compacted by another call
+		}
+	}
 	snap, err := w.store.Latest(ctx)
 	if err != nil || snap == nil {
 		return nil, err

@@ -74,7 +74,9 @@ func (w *Writer) flush(ctx context.Context, k *bucket) error {
 		return nil
 	}
 	var err error
-	if w.opts.keyed {
+	if w.opts.mode == postponeBucket {
+		err = w.flushPostponed(ctx, k)
+	} else if w.opts.keyed {
 		err = w.flushKeyed(ctx, k)
 	} else {
 		err = w.flushAppend(ctx, k)

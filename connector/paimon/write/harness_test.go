@@ -280,3 +280,5 @@ func same(t testing.TB, what string, got, want []string) {
 		}
 	}
 }
+
+func newPaths(dir string, s *catalog.Schema) *spec.Paths { return spec.NewPaths(dir, "", s) }

@@ -547,7 +547,7 @@ func (w *Writer) PrepareCommit(ctx context.Context) ([]connector.CommitMessage, 
 }
 
 func (w *Writer) compacts() bool {
-	return w.opts.compacts && !w.cfg.NoCompaction
+	return w.opts.compacts && !w.cfg.NoCompaction && w.opts.keyed && w.opts.mode != postponeBucket
 }
 
 // startCompactions starts one for each bucket with enough sorted runs that has
