@@ -78,6 +78,11 @@ func TestJavaRandom(t *testing.T) {
 					continue
 				}
 				got, err := outcome(d, filepath.Join(dir, "warehouse"), e, testkit.LoadRows(t, f), scanOptions{})
+				if strings.Contains(got, "LOCAL TIME ZONE in ORC") {
+					// Which zone the writer was in is known here: UTC.
+					e.Ref = catalog.Ref{Kind: catalog.ByOptions, Options: exactInstants(e.Ref)}
+					got, err = outcome(d, filepath.Join(dir, "warehouse"), e, testkit.LoadRows(t, f), scanOptions{})
+				}
 				switch {
 				case err != nil:
 					wrong++
@@ -94,6 +99,19 @@ func TestJavaRandom(t *testing.T) {
 		}
 	}
 	t.Logf("%d tables: %d reads are equal, %d differ, refused: %v", tables, equal, wrong, refused)
+}
+
+// exactInstants are the options of a statement that read a version, and say that
+// ORC has instants as they are.
+func exactInstants(ref catalog.Ref) map[string]string {
+	o := map[string]string{"orc.timestamp-ltz.legacy.type": "false"}
+	switch ref.Kind {
+	case catalog.BySnapshot:
+		o["scan.snapshot-id"] = strconv.FormatInt(ref.ID, 10)
+	case catalog.ByTag:
+		o["scan.tag-name"] = ref.Name
+	}
+	return o
 }
 
 // replaced reports whether a snapshot was made after the rows that another one of

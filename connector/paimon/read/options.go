@@ -41,7 +41,8 @@ var streamOptions = strings.Fields(`consumer-id consumer.mode consumer.ignore-pr
 // statement.
 var mergeOptions = strings.Fields(`ignore-delete first-row.ignore-delete deduplicate.ignore-delete partial-update.ignore-delete sequence.field sequence.field.sort-order
 	changelog-producer deletion-vectors.merge-on-read num-levels num-sorted-run.compaction-trigger full-compaction.delta-commits partition.default-name
-	tag.creation-period tag.creation-period-duration tag.period-formatter scan.fallback-branch changelog.num-retained.min changelog.num-retained.max changelog.time-retained`)
+	tag.creation-period tag.creation-period-duration tag.period-formatter scan.fallback-branch changelog.num-retained.min changelog.num-retained.max changelog.time-retained
+	orc.timestamp-ltz.legacy.type`)
 
 // quietOptions change nothing in the rows that are read.
 var quietOptions = strings.Fields(`read.batch-size source.split.target-size source.split.open-file-cost scan.parallelism scan.infer-parallelism scan.infer-parallelism.max
