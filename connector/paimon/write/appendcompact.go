@@ -186,7 +186,7 @@ func (w *Writer) join(ctx context.Context, k *bucket, bin []spec.ManifestEntry, 
 		m.CompactAfter = append(m.CompactAfter, out.abort()...)
 		return err
 	}
-	done, err := out.finish()
+	done, err := out.finish(ctx)
 	m.CompactAfter = append(m.CompactAfter, done...)
 	for i := range bin {
 		m.CompactBefore = append(m.CompactBefore, bin[i].File)

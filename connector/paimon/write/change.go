@@ -218,7 +218,7 @@ func (c *Change) rewrite(ctx context.Context, k *bucket, e *spec.ManifestEntry, 
 			seq += int64(part.Len)
 		}
 	}
-	done, err := out.finish()
+	done, err := out.finish(ctx)
 	m.New = append(m.New, done...)
 	if err != nil {
 		return err

@@ -21,7 +21,7 @@ import (
 func changeSchemas() map[string]*catalog.Schema {
 	out := map[string]*catalog.Schema{}
 	for name, options := range map[string]map[string]string{
-		"copy":     {},
+		"copy":     {"file-index.bitmap.columns": "a", "file-index.in-manifest-threshold": "10 bytes"},
 		"vectors":  {"deletion-vectors.enabled": "true"},
 		"wide":     {"deletion-vectors.enabled": "true", "deletion-vectors.bitmap64": "true", "deletion-vector.index-file.target-size": "100 bytes"},
 		"buckets":  {"bucket": "3", "bucket-key": "a"},

@@ -168,7 +168,7 @@ func (c *compaction) compact(ctx context.Context) error {
 		return err
 	}
 	if c.log != nil {
-		done, err := c.log.finish()
+		done, err := c.log.finish(ctx)
 		c.written = append(c.written, done...)
 		if err != nil {
 			return err
@@ -309,7 +309,7 @@ func (c *compaction) merge(ctx context.Context, files []keyed, m *commit.Message
 		c.written = append(c.written, out.abort()...)
 		return err
 	}
-	done, err := out.finish()
+	done, err := out.finish(ctx)
 	c.written = append(c.written, done...)
 	if err != nil {
 		return err

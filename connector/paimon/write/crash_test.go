@@ -370,7 +370,6 @@ func TestRefusals(t *testing.T) {
 	for option, value := range map[string]string{
 		"record-level.expire-time": "1 d", "bucket-function.type": "mod",
 		"file.format": "orc", "manifest.format": "orc", "data-file.external-paths": "s3://x", "metadata.iceberg.storage": "table-location",
-		"file-index.bloom-filter.columns": "v",
 	} {
 		s := shapes(0)[0]
 		s.Options[option] = value

@@ -47,6 +47,7 @@ func engineTables() []engineTable {
 		out = append(out, engineTable{name: name, options: o(kv...), deletes: deletes})
 	}
 	add("dedup", true)
+	add("dedup_index", true, "file-index.bloom-filter.columns", "v,s", "file-index.bloom-filter.v.items", "100", "file-index.bitmap.columns", "n", "file-index.in-manifest-threshold", "300 bytes")
 	add("dedup_seq", true, "sequence.field", "g,n")
 	add("dedup_seq_desc", true, "sequence.field", "g", "sequence.field.sort-order", "descending")
 	add("dedup_ignore", true, "ignore-delete", "true")

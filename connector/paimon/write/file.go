@@ -108,6 +108,7 @@ type openFile struct {
 	maxSeq int64
 	rows   int64
 	gone   int64 // retract rows
+	index  *fileIndexes
 }
 
 func (w *Writer) newRolling(b *bucket, sh *shape, level, source int32) *rolling {
@@ -134,6 +135,10 @@ func (r *rolling) open(ctx context.Context) error {
 		Compression: sh.compression, Level: sh.zlevel, RowGroupBytes: group})
 	if err != nil {
 		fw.Abort() //nolint:errcheck // an unfinished file is invisible
+		return err
+	}
+	if f.index, err = w.newIndexes(sh); err != nil {
+		f.out.Abort() //nolint:errcheck // an unfinished file is invisible
 		return err
 	}
 	r.cur = f
@@ -176,8 +181,9 @@ func (r *rolling) write(ctx context.Context, b *vector.Batch, seq, kinds *vector
 		f.maxSeq = firstSeq + int64(n) - 1
 	}
 	f.rows += int64(n)
-	if f.out.Size() >= r.w.opts.target || r.w.opts.targetRows > 0 && f.rows >= r.w.opts.targetRows {
-		return r.close()
+	full := f.index.add(b.Cols[l.head():], n)
+	if full || f.out.Size() >= r.w.opts.target || r.w.opts.targetRows > 0 && f.rows >= r.w.opts.targetRows {
+		return r.close(ctx)
 	}
 	return nil
 }
@@ -185,7 +191,7 @@ func (r *rolling) write(ctx context.Context, b *vector.Batch, seq, kinds *vector
 func retract(k vector.RowKind) bool { return k == vector.UpdateBefore || k == vector.Delete }
 
 // close finishes the file being written, if any.
-func (r *rolling) close() error {
+func (r *rolling) close(ctx context.Context) error {
 	f := r.cur
 	if f == nil {
 		return nil
@@ -193,6 +199,7 @@ func (r *rolling) close() error {
 	r.cur = nil
 	st, err := f.out.Close()
 	if err != nil {
+		f.index.release()
 		r.done = append(r.done, spec.DataFileMeta{FileName: f.name}) // it may exist
 		return err
 	}
@@ -200,6 +207,7 @@ func (r *rolling) close() error {
 		MinSequence: f.minSeq, MaxSequence: f.maxSeq, SchemaID: r.w.cfg.Schema.ID, Level: r.level,
 		CreationTime: spec.Some(localMillis(r.w.cfg.Now())), DeleteRowCount: spec.Some(f.gone), FileSource: spec.Some(r.source)}
 	if st.Rows != f.rows || len(st.Columns) != len(r.shape.layout.cols) {
+		f.index.release()
 		r.done = append(r.done, meta)
 		return errs.Internalf("write %s: the format counts %d rows of %d columns, not %d of %d", f.path, st.Rows, len(st.Columns), f.rows, len(r.shape.layout.cols))
 	}
@@ -210,13 +218,14 @@ func (r *rolling) close() error {
 		meta.WriteCols = spec.Some(r.shape.layout.names())
 	}
 	r.shape.addStats(r.w.opts, &meta, st.Columns)
+	err = f.index.finish(ctx, f.path, &meta)
 	r.done = append(r.done, meta)
-	return nil
+	return err
 }
 
 // finish closes the last file and returns all.
-func (r *rolling) finish() ([]spec.DataFileMeta, error) {
-	err := r.close()
+func (r *rolling) finish(ctx context.Context) ([]spec.DataFileMeta, error) {
+	err := r.close(ctx)
 	return r.done, err
 }
 
@@ -225,6 +234,7 @@ func (r *rolling) finish() ([]spec.DataFileMeta, error) {
 func (r *rolling) abort() []spec.DataFileMeta {
 	if r.cur != nil {
 		r.cur.out.Abort() //nolint:errcheck // an unfinished file is invisible
+		r.cur.index.release()
 		r.cur = nil
 	}
 	return r.done

@@ -124,7 +124,7 @@ func (w *Writer) flushKeyed(ctx context.Context, k *bucket) error {
 			break
 		}
 	}
-	done, err := out.finish()
+	done, err := out.finish(ctx)
 	k.fresh = append(k.fresh, done...)
 	if err != nil {
 		return err
@@ -155,7 +155,7 @@ func (w *Writer) flushChangelog(ctx context.Context, k *bucket) error {
 			return err
 		}
 	}
-	done, err := out.finish()
+	done, err := out.finish(ctx)
 	k.changelog = append(k.changelog, done...)
 	return err
 }
@@ -182,7 +182,7 @@ const maxOpen = 16
 
 // openAppend starts a file for a bucket of an append table. What the file buffers
 // is reserved; short of budget, the oldest other file is finished.
-func (w *Writer) openAppend(k *bucket) error {
+func (w *Writer) openAppend(ctx context.Context, k *bucket) error {
 	for {
 		open := 0
 		var oldest *bucket
@@ -203,7 +203,7 @@ func (w *Writer) openAppend(k *bucket) error {
 				return nil
 			}
 		}
-		if err := w.closeAppend(oldest); err != nil {
+		if err := w.closeAppend(ctx, oldest); err != nil {
 			return err
 		}
 	}
@@ -212,7 +212,7 @@ func (w *Writer) openAppend(k *bucket) error {
 // flushAppend adds the buffer to the bucket's open file.
 func (w *Writer) flushAppend(ctx context.Context, k *bucket) error {
 	if k.open == nil {
-		if err := w.openAppend(k); err != nil {
+		if err := w.openAppend(ctx, k); err != nil {
 			return err
 		}
 	}
@@ -233,11 +233,11 @@ func (w *Writer) flushAppend(ctx context.Context, k *bucket) error {
 	return nil
 }
 
-func (w *Writer) closeAppend(k *bucket) error {
+func (w *Writer) closeAppend(ctx context.Context, k *bucket) error {
 	if k.open == nil {
 		return nil
 	}
-	done, err := k.open.finish()
+	done, err := k.open.finish(ctx)
 	k.fresh = append(k.fresh, done...)
 	k.open = nil
 	w.cfg.Budget.Release(k.hold)

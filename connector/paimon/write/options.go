@@ -46,6 +46,9 @@ type options struct {
 	tracking    bool  // row-tracking.enabled
 	needsLookup bool  // what is on level 0 waits for compaction
 
+	indexes        []indexSpec
+	indexThreshold int64 // bytes up to which they lie in manifests
+
 	ignoreDelete       bool
 	ignoreUpdateBefore bool
 	kindField          int // the column that has the row kind, -1
@@ -202,6 +205,9 @@ func readOptions(s *catalog.Schema) (*options, error) {
 	if err := refuse(s, o, out); err != nil {
 		return nil, err
 	}
+	if out.indexes, out.indexThreshold, err = readIndexes(s, o); err != nil {
+		return nil, err
+	}
 	return out, readStatsModes(s, o, out)
 }
 
@@ -280,11 +286,6 @@ func refuse(s *catalog.Schema, o *spec.Options, out *options) error {
 	for _, key := range []string{"record-level.expire-time", "data-file.external-paths"} {
 		if o.Has(key) {
 			return unsupported("tables with the option %s", key)
-		}
-	}
-	for key := range s.Options {
-		if strings.HasPrefix(key, "file-index.") && strings.HasSuffix(key, ".columns") {
-			return unsupported("tables with file indexes (%s)", key)
 		}
 	}
 	for _, f := range s.Fields {

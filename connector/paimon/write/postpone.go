@@ -44,7 +44,7 @@ func (w *Writer) flushPostponed(ctx context.Context, k *bucket) error {
 			}
 		}
 	}
-	done, err := out.finish()
+	done, err := out.finish(ctx)
 	k.fresh = append(k.fresh, done...)
 	return err
 }

@@ -487,7 +487,7 @@ func (w *Writer) PrepareCommit(ctx context.Context) ([]connector.CommitMessage, 
 	for _, k := range w.list {
 		err := w.flush(ctx, k)
 		if err == nil {
-			err = w.closeAppend(k)
+			err = w.closeAppend(ctx, k)
 		}
 		if err != nil {
 			w.err = err
@@ -668,6 +668,9 @@ func (w *Writer) remove(ctx context.Context, k *bucket, files []spec.DataFileMet
 		path, err := w.cfg.Paths.DataFile(&e)
 		if err == nil {
 			err = w.cfg.Files.Remove(ctx, path)
+		}
+		for _, x := range f.ExtraFiles {
+			err = errors.Join(err, w.cfg.Files.Remove(ctx, path[:len(path)-len(f.FileName)]+x))
 		}
 		all = errors.Join(all, err)
 	}
