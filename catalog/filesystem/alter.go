@@ -3,7 +3,6 @@ package filesystem
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/thermocline/thermocline/catalog"
 	"github.com/thermocline/thermocline/connector/fileio"
@@ -30,13 +29,10 @@ func (c *Catalog) RenameTable(ctx context.Context, from, to catalog.Identifier) 
 	if err := c.needTable(ctx, from); err != nil {
 		return err
 	}
-	if err := validName("table", to.Table); err != nil {
+	if err := catalog.ValidNewTable(to); err != nil {
 		return err
 	}
-	if to.Branch != "" || to.System != "" || strings.Contains(to.Table, "$") {
-		return errs.Userf(errs.InvalidTable, "rename table %s to %s: a table name cannot contain $", from, to)
-	}
-	if validName("database", to.Database) != nil {
+	if catalog.ValidName("database", to.Database) != nil {
 		return c.needDatabase(ctx, to.Database)
 	}
 	if err := c.needDatabase(ctx, to.Database); err != nil {
@@ -65,10 +61,10 @@ func (c *Catalog) RenameTable(ctx context.Context, from, to catalog.Identifier) 
 
 // needTable returns an error when a table does not exist.
 func (c *Catalog) needTable(ctx context.Context, id catalog.Identifier) error {
-	if validName("table", id.Table) != nil {
+	if catalog.ValidName("table", id.Table) != nil {
 		return c.unknownTable(ctx, id)
 	}
-	if validName("database", id.Database) != nil {
+	if catalog.ValidName("database", id.Database) != nil {
 		return c.needDatabase(ctx, id.Database)
 	}
 	ok, err := c.driver.Exists(ctx, c.tableDir(id))

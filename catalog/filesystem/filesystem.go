@@ -58,17 +58,6 @@ const suffix = ".db"
 // stores of objects know no empty directories.
 const marker = ".thermocline-database"
 
-// validName refuses names that would leave their directory or be hidden.
-func validName(what, name string) error {
-	switch {
-	case name == "", strings.TrimSpace(name) == "":
-		return errs.Userf(errs.InvalidTable, "a %s needs a name", what)
-	case strings.ContainsAny(name, "/\\\x00"), strings.HasPrefix(name, "."):
-		return errs.Userf(errs.InvalidTable, "%q cannot be the name of a %s: it must not start with a dot or contain slashes", name, what)
-	}
-	return nil
-}
-
 func (c *Catalog) databaseDir(name string) string { return c.root + "/" + name + suffix }
 
 func (c *Catalog) tableDir(id catalog.Identifier) string {
@@ -83,7 +72,7 @@ func (c *Catalog) Databases(ctx context.Context) ([]string, error) {
 	}
 	var out []string
 	for _, in := range list {
-		if n, ok := strings.CutSuffix(in.Name, suffix); ok && in.Dir && validName("database", n) == nil {
+		if n, ok := strings.CutSuffix(in.Name, suffix); ok && in.Dir && catalog.ValidName("database", n) == nil {
 			out = append(out, n)
 		}
 	}
@@ -108,7 +97,7 @@ func (c *Catalog) hasDatabase(ctx context.Context, name string) (bool, []string,
 func (c *Catalog) needDatabase(ctx context.Context, name string) error {
 	ok, list, err := c.hasDatabase(ctx, name)
 	if err == nil && !ok {
-		err = errs.Userf(errs.UnknownDatabase, "Unknown database '%s'%s", name, nearest(name, list))
+		err = errs.Userf(errs.UnknownDatabase, "Unknown database '%s'%s", name, catalog.Nearest(name, list))
 	}
 	return err
 }
@@ -144,10 +133,10 @@ func (c *Catalog) tables(ctx context.Context, database string) ([]string, error)
 
 // Table implements catalog.Catalog.
 func (c *Catalog) Table(ctx context.Context, id catalog.Identifier) (catalog.Table, error) {
-	if err := validName("table", id.Table); err != nil {
+	if err := catalog.ValidName("table", id.Table); err != nil {
 		return nil, c.unknownTable(ctx, id)
 	}
-	if validName("database", id.Database) != nil {
+	if catalog.ValidName("database", id.Database) != nil {
 		return nil, c.needDatabase(ctx, id.Database)
 	}
 	ok, err := c.driver.Exists(ctx, c.tableDir(id))
@@ -169,12 +158,12 @@ func (c *Catalog) unknownTable(ctx context.Context, id catalog.Identifier) error
 	if err != nil {
 		return err
 	}
-	return errs.Userf(errs.UnknownTable, "Table '%s' doesn't exist%s", id, nearest(id.Table, list))
+	return errs.Userf(errs.UnknownTable, "Table '%s' doesn't exist%s", id, catalog.Nearest(id.Table, list))
 }
 
 // CreateDatabase implements catalog.Writable.
 func (c *Catalog) CreateDatabase(ctx context.Context, database string, ifNotExists bool) error {
-	if err := validName("database", database); err != nil {
+	if err := catalog.ValidName("database", database); err != nil {
 		return err
 	}
 	ok, _, err := c.hasDatabase(ctx, database)
@@ -202,7 +191,7 @@ func (c *Catalog) CreateDatabase(ctx context.Context, database string, ifNotExis
 
 // DropDatabase implements catalog.Writable.
 func (c *Catalog) DropDatabase(ctx context.Context, database string, cascade bool) error {
-	if err := validName("database", database); err != nil {
+	if err := catalog.ValidName("database", database); err != nil {
 		return err
 	}
 	if err := c.needDatabase(ctx, database); err != nil {
@@ -240,11 +229,8 @@ func (c *Catalog) DropDatabase(ctx context.Context, database string, cascade boo
 
 // CreateTable implements catalog.Writable.
 func (c *Catalog) CreateTable(ctx context.Context, id catalog.Identifier, s *catalog.Schema, ifNotExists bool) (catalog.Table, error) {
-	if err := validName("table", id.Table); err != nil {
+	if err := catalog.ValidNewTable(id); err != nil {
 		return nil, err
-	}
-	if id.Branch != "" || id.System != "" || strings.Contains(id.Table, "$") {
-		return nil, errs.Userf(errs.InvalidTable, "create table %s: a table name cannot contain $", id)
 	}
 	if err := c.needDatabase(ctx, id.Database); err != nil {
 		return nil, err
@@ -271,10 +257,10 @@ func (c *Catalog) DropTable(ctx context.Context, id catalog.Identifier) error {
 	if id.Branch != "" || id.System != "" {
 		return errs.Unsupportedf(-1, "DROP TABLE of a branch or system table (%s)", id)
 	}
-	if err := validName("table", id.Table); err != nil {
+	if err := catalog.ValidName("table", id.Table); err != nil {
 		return c.unknownTable(ctx, id)
 	}
-	if validName("database", id.Database) != nil {
+	if catalog.ValidName("database", id.Database) != nil {
 		return c.needDatabase(ctx, id.Database)
 	}
 	ok, err := c.driver.Exists(ctx, c.tableDir(id))
@@ -288,39 +274,4 @@ func (c *Catalog) DropTable(ctx context.Context, id catalog.Identifier) error {
 		return fmt.Errorf("drop table %s: %w", id, err)
 	}
 	return nil
-}
-
-// nearest returns "; did you mean x?" for a name close to a wrong one, or "".
-func nearest(name string, known []string) string {
-	best, at := 3, ""
-	for _, k := range known {
-		if d := distance(strings.ToLower(name), strings.ToLower(k)); d < best && d < len([]rune(name)) {
-			best, at = d, k
-		}
-	}
-	if at == "" {
-		return ""
-	}
-	return "; did you mean '" + at + "'?"
-}
-
-// distance is the number of characters to insert, delete or replace (Levenshtein).
-func distance(a, b string) int {
-	x, y := []rune(a), []rune(b)
-	row := make([]int, len(y)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range x {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range y {
-			cost := 1
-			if x[i] == y[j] {
-				cost = 0
-			}
-			diagonal, row[j+1] = row[j+1], min(diagonal+cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(y)]
 }
