@@ -60,6 +60,21 @@ func (s *Schema) TrimmedPrimaryKeys() []string {
 // "bigint unsigned" or "varchar(10) collate utf8mb4_general_ci"; or "".
 func (s *Schema) MySQLType(f Field) string { return s.Options[MySQLTypeOption(f.ID)] }
 
+// WithDefaults returns the schema with options that it does not set.
+func (s *Schema) WithDefaults(options map[string]string) *Schema {
+	if len(options) == 0 {
+		return s
+	}
+	out := *s
+	out.Options = map[string]string{}
+	for _, m := range []map[string]string{options, s.Options} {
+		for k, v := range m {
+			out.Options[k] = v
+		}
+	}
+	return &out
+}
+
 func contains(list []string, s string) bool {
 	for _, x := range list {
 		if x == s {

@@ -29,6 +29,8 @@ type Config struct {
 	Warehouse string
 	// Driver opens and makes tables.
 	Driver *paimon.Driver
+	// TableDefaults are options of new tables that do not set them.
+	TableDefaults map[string]string
 }
 
 // Catalog implements catalog.Writable. It is safe for concurrent use.
@@ -36,6 +38,7 @@ type Catalog struct {
 	files  fileio.FileIO
 	root   string
 	driver *paimon.Driver
+	preset map[string]string // options of new tables
 }
 
 var (
@@ -49,7 +52,7 @@ func Open(cfg Config) (*Catalog, error) {
 	if root == "" || cfg.Files == nil || cfg.Driver == nil {
 		return nil, errs.Internalf("open warehouse %q: files and a driver are needed", cfg.Warehouse)
 	}
-	return &Catalog{files: cfg.Files, root: root, driver: cfg.Driver}, nil
+	return &Catalog{files: cfg.Files, root: root, driver: cfg.Driver, preset: cfg.TableDefaults}, nil
 }
 
 const suffix = ".db"
@@ -242,7 +245,7 @@ func (c *Catalog) CreateTable(ctx context.Context, id catalog.Identifier, s *cat
 	if v != nil {
 		return nil, errs.Userf(errs.TableExists, "Table '%s' already exists", id.Table)
 	}
-	t, err := c.driver.Create(ctx, c.tableDir(id), id, s)
+	t, err := c.driver.Create(ctx, c.tableDir(id), id, s.WithDefaults(c.preset))
 	if err == nil {
 		return t, nil
 	}

@@ -157,7 +157,7 @@ func (c *Catalog) CreateView(ctx context.Context, v *catalog.View, replace bool)
 	if err := c.needDatabase(ctx, v.Database); err != nil {
 		return err
 	}
-	if err := validName("view", v.Name); err != nil {
+	if err := catalog.ValidName("view", v.Name); err != nil {
 		return err
 	}
 	if strings.Contains(v.Name, "$") {

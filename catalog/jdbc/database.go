@@ -68,8 +68,8 @@ const propertyLength = 1000
 // secretParameter finds passwords in URIs.
 var secretParameter = regexp.MustCompile(`(?i)((?:password|passwd|pwd|secret|token)[a-z_]*=)[^&;\s]*|//[^/@\s]*:[^/@\s]*@`)
 
-// redact returns a text without passwords.
-func redact(s string) string {
+// Redact returns a text, such as a URI, without the passwords in it.
+func Redact(s string) string {
 	return secretParameter.ReplaceAllStringFunc(s, func(m string) string {
 		if strings.HasPrefix(m, "//") {
 			return "//***@"
@@ -83,7 +83,7 @@ func openDatabase(uri string, drivers []*Driver, properties map[string]string, p
 	rest, ok := strings.CutPrefix(uri, "jdbc:")
 	protocol, _, ok2 := strings.Cut(rest, ":")
 	if !ok || !ok2 {
-		return nil, errs.Userf(errs.InvalidConfig, "open the catalog: 'uri' = '%s' is not jdbc:<protocol>:…", redact(uri))
+		return nil, errs.Userf(errs.InvalidConfig, "open the catalog: 'uri' = '%s' is not jdbc:<protocol>:…", Redact(uri))
 	}
 	var known []string
 	for _, d := range drivers {
@@ -94,11 +94,11 @@ func openDatabase(uri string, drivers []*Driver, properties map[string]string, p
 			}
 			db, err := d.Open(rest, properties)
 			if err != nil {
-				return nil, hide(err, "open the catalog in %s", redact(uri))
+				return nil, hide(err, "open the catalog in %s", Redact(uri))
 			}
 			db.SetMaxOpenConns(pool)
 			db.SetMaxIdleConns(pool)
-			return &database{db: db, driver: d, where: redact(uri)}, nil
+			return &database{db: db, driver: d, where: Redact(uri)}, nil
 		}
 	}
 	return nil, errs.Unsupportedf(-1, "catalogs in %s databases (use one of %s)", protocol, strings.Join(known, ", "))
@@ -118,7 +118,7 @@ func hide(err error, format string, args ...any) error {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("%s: %w", what, err)
 	}
-	return errs.New(errs.Unavailable, errs.KindNone, "%s: %s", what, redact(err.Error()))
+	return errs.New(errs.Unavailable, errs.KindNone, "%s: %s", what, Redact(err.Error()))
 }
 
 // bind numbers the placeholders where the database wants that.

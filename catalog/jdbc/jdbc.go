@@ -52,6 +52,8 @@ type Config struct {
 	// NoTableProperties leaves paimon_table_properties alone
 	// ('sync-all-properties' = 'false').
 	NoTableProperties bool
+	// TableDefaults are options of new tables that do not set them.
+	TableDefaults map[string]string
 	// PoolSize bounds the connections; 0 is 4.
 	PoolSize int
 	// NewDriver makes the driver of the tables, which takes the given lock; nil is
@@ -67,7 +69,8 @@ type Catalog struct {
 	db     *database
 	locks  *locks // nil: none
 	driver *paimon.Driver
-	sync   bool // of table properties
+	preset map[string]string // options of new tables
+	sync   bool              // of table properties
 }
 
 var _ catalog.Altering = (*Catalog)(nil)
@@ -99,7 +102,7 @@ func Open(ctx context.Context, cfg Config) (*Catalog, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Catalog{files: cfg.Files, root: root, key: cfg.Key, db: db, sync: !cfg.NoTableProperties}
+	c := &Catalog{files: cfg.Files, root: root, key: cfg.Key, db: db, preset: cfg.TableDefaults, sync: !cfg.NoTableProperties}
 	for _, t := range []string{tablesTable, databasePropertiesTable, tablePropertiesTable, viewsTable} {
 		if err := db.ensure(ctx, t); err != nil {
 			db.db.Close()
@@ -348,7 +351,7 @@ func (c *Catalog) CreateTable(ctx context.Context, id catalog.Identifier, s *cat
 	} else if ok {
 		return nil, errs.Userf(errs.TableExists, "Table '%s' already exists: it is a view", id)
 	}
-	t, err := c.driver.Create(ctx, c.tableDir(id), id, s)
+	t, err := c.driver.Create(ctx, c.tableDir(id), id, s.WithDefaults(c.preset))
 	if errs.Is(err, errs.TableExists) {
 		return nil, errs.Userf(errs.TableExists, "create table %s: the catalog has no such table, but the directory %s holds one; move it away, or CALL sys.repair('%s') to have it back",
 			id, c.tableDir(id), id)

@@ -23,12 +23,15 @@ import (
 // config is what serve can be told, by flags or by a file whose keys are the
 // flags' names.
 type config struct {
-	Warehouse   string   `yaml:"warehouse"`
-	DataDir     string   `yaml:"data-dir"`
-	MemoryLimit string   `yaml:"memory-limit"`
-	MySQLListen string   `yaml:"mysql-listen"`
-	HTTPListen  string   `yaml:"http-listen"`
-	Pipelines   []string `yaml:"pipelines"`
+	Warehouse string `yaml:"warehouse"`
+	// StoreOptions configure the warehouse's object store; secrets may be among
+	// them.
+	StoreOptions map[string]string `yaml:"store-options"`
+	DataDir      string            `yaml:"data-dir"`
+	MemoryLimit  string            `yaml:"memory-limit"`
+	MySQLListen  string            `yaml:"mysql-listen"`
+	HTTPListen   string            `yaml:"http-listen"`
+	Pipelines    []string          `yaml:"pipelines"`
 }
 
 func defaults() config {
@@ -37,10 +40,11 @@ func defaults() config {
 
 // serveFlags defines serve's flags and returns what they fill.
 func serveFlags(f *flag.FlagSet) (c *config, file *string, pipelines *list) {
-	c, pipelines = &config{}, &list{}
+	c, pipelines = &config{StoreOptions: map[string]string{}}, &list{}
 	d := defaults()
 	file = f.String("config", "", "a YAML `FILE` whose keys are the names of these flags; flags win")
 	f.StringVar(&c.Warehouse, "warehouse", "", "the `URI` or folder of the Paimon warehouse (default "+d.Warehouse+")")
+	f.Var(storeOptions(c.StoreOptions), "store-option", "`KEY=VALUE` of the warehouse's object store, such as s3.endpoint=URL; may be given several times, in the file as the map store-options")
 	f.StringVar(&c.DataDir, "data-dir", "", "the `folder` of accounts, kept pipelines, spill and cache (default <warehouse>/.thermocline, required when the warehouse is remote)")
 	f.StringVar(&c.MemoryLimit, "memory-limit", "", "the memory that the process may use, such as 2GiB (default 75 % of the machine's or cgroup's)")
 	f.StringVar(&c.MySQLListen, "mysql-listen", "", "`HOST:PORT` of the MySQL protocol (default "+d.MySQLListen+")")
@@ -68,6 +72,15 @@ func resolve(flags config, file string, pipelines []string) (config, error) {
 	}
 	c.Pipelines = append(c.Pipelines, pipelines...)
 	var err error
+	for k, v := range flags.StoreOptions {
+		if c.StoreOptions == nil {
+			c.StoreOptions = map[string]string{}
+		}
+		c.StoreOptions[k] = v
+	}
+	if err := storeOptions(c.StoreOptions).check(); err != nil {
+		return c, err
+	}
 	if c.Warehouse, err = warehousePath(c.Warehouse); err != nil {
 		return c, err
 	}

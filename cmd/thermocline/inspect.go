@@ -16,7 +16,12 @@ import (
 // runInspect prints a metadata file as JSON, or what a data file says of itself.
 func runInspect(ctx context.Context, c *command, args []string) error {
 	f := c.flags()
+	options := storeOptions{}
+	f.Var(options, "store-option", "`KEY=VALUE` of the object store, such as s3.endpoint=URL; may be given several times")
 	if err := c.parse(f, args); err != nil {
+		return err
+	}
+	if err := options.check(); err != nil {
 		return err
 	}
 	path, err := c.oneFile(f)
@@ -26,7 +31,7 @@ func runInspect(ctx context.Context, c *command, args []string) error {
 	if path, err = warehousePath(path); err != nil {
 		return err
 	}
-	v, err := inspect(ctx, path)
+	v, err := inspect(ctx, path, options)
 	if err != nil {
 		return err
 	}
@@ -36,8 +41,8 @@ func runInspect(ctx context.Context, c *command, args []string) error {
 	return enc.Encode(v)
 }
 
-func inspect(ctx context.Context, path string) (any, error) {
-	files, err := openFiles(nil, nil)
+func inspect(ctx context.Context, path string, options map[string]string) (any, error) {
+	files, err := openFiles(options, nil)
 	if err != nil {
 		return nil, err
 	}

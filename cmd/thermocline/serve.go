@@ -99,7 +99,7 @@ func startInstance(ctx context.Context, cfg config) (_ *instance, err error) {
 	store := share(root, "object store", storeShare)
 	compaction := share(root, "compaction", compactionShare)
 	pins := &pinned{}
-	w, err := openWarehouse(cfg.Warehouse, nil, store, share(root, "metadata", cacheShare), unmaintained(compaction),
+	w, err := openWarehouse(cfg.Warehouse, cfg.StoreOptions, store, share(root, "metadata", cacheShare), unmaintained(compaction),
 		func(c *paimon.Config) { c.Pinned = pins.snapshots })
 	if err != nil {
 		return nil, err
@@ -138,15 +138,21 @@ func startInstance(ctx context.Context, cfg config) (_ *instance, err error) {
 		return nil, err
 	}
 	_, port, _ := net.SplitHostPort(in.mysql.Addr().String())
+	named := catalogControl{file: filepath.Join(cfg.DataDir, catalogsFile), store: store, cache: w.cache, configure: w.configure}
+	kept, err := named.load()
+	if err != nil {
+		return nil, err
+	}
 	in.sessions, err = session.NewServer(session.Config{
-		Catalogs:   []session.NamedCatalog{{Name: defaultCatalog, Catalog: w.catalog}},
-		Memory:     share(root, "query", queryShare),
-		Accounts:   users,
-		Pipelines:  control{in.runner},
-		Version:    version,
-		ErrorCode:  mysql.ErrorCode,
-		Background: in.background(),
-		Globals:    map[string]string{"port": port, "datadir": cfg.DataDir},
+		Catalogs:       append([]session.NamedCatalog{{Name: defaultCatalog, Catalog: w.catalog}}, kept...),
+		CatalogControl: named,
+		Memory:         share(root, "query", queryShare),
+		Accounts:       users,
+		Pipelines:      control{in.runner},
+		Version:        version,
+		ErrorCode:      mysql.ErrorCode,
+		Background:     in.background(),
+		Globals:        map[string]string{"port": port, "datadir": cfg.DataDir},
 	})
 	if err != nil {
 		return nil, err

@@ -21,7 +21,12 @@ func runSQL(ctx context.Context, c *command, args []string) error {
 	format := f.String("format", "table", "`table`, csv, tsv, json or jsonl")
 	text := f.String("e", "", "the `SQL` to run, instead of a file or standard input")
 	limit := f.String("memory-limit", "", "the memory that the process may use (default 75 % of the machine's)")
+	options := storeOptions{}
+	f.Var(options, "store-option", "`KEY=VALUE` of the warehouse's object store, such as s3.endpoint=URL; may be given several times")
 	if err := c.parse(f, args); err != nil {
+		return err
+	}
+	if err := options.check(); err != nil {
 		return err
 	}
 	p, ok := printers[*format]
@@ -59,7 +64,7 @@ func runSQL(ctx context.Context, c *command, args []string) error {
 	if err != nil {
 		return err
 	}
-	s, err := openSession(ctx, *dir, *format, root)
+	s, err := openSession(ctx, *dir, *format, options, root)
 	if err != nil {
 		return err
 	}
@@ -76,21 +81,22 @@ func runSQL(ctx context.Context, c *command, args []string) error {
 
 // openSession opens a session on the warehouse at a URI, in process, for results
 // in a format.
-func openSession(ctx context.Context, warehouse, format string, root *memory.Budget) (*session.Session, error) {
+func openSession(ctx context.Context, warehouse, format string, options map[string]string, root *memory.Budget) (*session.Session, error) {
 	path, err := warehousePath(warehouse)
 	if err != nil {
 		return nil, err
 	}
-	w, err := openWarehouse(path, nil, share(root, "object store", storeShare), share(root, "metadata", cacheShare),
-		unmaintained(share(root, "compaction", compactionShare)))
+	store := share(root, "object store", storeShare)
+	w, err := openWarehouse(path, options, store, share(root, "metadata", cacheShare), unmaintained(share(root, "compaction", compactionShare)))
 	if err != nil {
 		return nil, err
 	}
 	srv, err := session.NewServer(session.Config{
-		Catalogs:  []session.NamedCatalog{{Name: defaultCatalog, Catalog: w.catalog}},
-		Memory:    share(root, "query", queryShare),
-		Version:   version,
-		ErrorCode: mysql.ErrorCode,
+		Catalogs:       []session.NamedCatalog{{Name: defaultCatalog, Catalog: w.catalog}},
+		CatalogControl: catalogControl{store: store, cache: w.cache, configure: w.configure},
+		Memory:         share(root, "query", queryShare),
+		Version:        version,
+		ErrorCode:      mysql.ErrorCode,
 	})
 	if err != nil {
 		return nil, err

@@ -39,6 +39,10 @@ type warehouse struct {
 	files   fileio.FileIO
 	catalog catalog.Writable
 	driver  *paimon.Driver
+	// cache and configure are what its driver was made with, for those of other
+	// catalogs.
+	cache     *memory.Budget
+	configure []func(*paimon.Config)
 }
 
 // formats are the formats of data files: Parquet is read and written, the others
@@ -82,7 +86,7 @@ func openWarehouse(path string, properties map[string]string, budget, cache *mem
 	if err != nil {
 		return nil, err
 	}
-	return &warehouse{path: path, files: files, catalog: c, driver: driver}, nil
+	return &warehouse{path: path, files: files, catalog: c, driver: driver, cache: cache, configure: configure}, nil
 }
 
 // sources are the sources that pipelines can name.

@@ -9,3 +9,6 @@ const (
 	// DropTableMissing is DROP TABLE of one that does not exist (1051).
 	DropTableMissing Kind = "drop of an unknown table"
 )
+
+// CatalogExists is CREATE CATALOG of a name that is taken (1007, as a database's).
+const CatalogExists Kind = "catalog exists"

@@ -91,6 +91,7 @@ var kinds = map[errs.Kind]code{
 	errs.RecursionDepth:   {3636, "HY000"},
 	errs.UnknownStatement: {1243, "HY000"},
 
+	errs.CatalogExists:       {1007, "HY000"},
 	errs.ForbiddenChange:     {1846, "0A000"},
 	errs.DropDatabaseMissing: {1008, "HY000"},
 	errs.DropTableMissing:    {1051, "42S02"},

@@ -21,7 +21,7 @@ func BenchmarkStatements(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	srv := server(b, func(cfg *Config) { cfg.Catalogs = []NamedCatalog{{"lake", c}} })
+	srv := server(b, func(cfg *Config) { cfg.Catalogs = []NamedCatalog{{Name: "lake", Catalog: c}} })
 	s := session(b, srv, OpenOptions{Database: "shop"})
 	for _, text := range []string{"SELECT 1", "SELECT @@session.autocommit, @@sql_mode", "SET wait_timeout = 100", "SHOW VARIABLES LIKE 'sql_mode'",
 		"SHOW FULL COLUMNS FROM t7", "SHOW CREATE TABLE t7", "SHOW TABLES", "SHOW FULL TABLES",

@@ -138,6 +138,11 @@ func (s *Session) dispatch(ctx context.Context, stmt syntax.Statement, run *stat
 		return nil, s.createView(ctx, x, run)
 	case *syntax.DropView:
 		return nil, s.dropViews(ctx, x)
+	case *syntax.CreateCatalog:
+		run.conceal()
+		return nil, s.createCatalog(ctx, x)
+	case *syntax.DropCatalog:
+		return nil, s.dropCatalog(ctx, x)
 	case *syntax.CreateTable:
 		if x.Query != nil {
 			return s.createTableAs(ctx, x, run)
@@ -178,12 +183,8 @@ func constructOf(stmt syntax.Statement) string {
 		return "CREATE INDEX"
 	case *syntax.DropIndex:
 		return "DROP INDEX"
-	case *syntax.CreateCatalog:
-		return "CREATE CATALOG"
 	case *syntax.AlterCatalog:
 		return "ALTER CATALOG"
-	case *syntax.DropCatalog:
-		return "DROP CATALOG"
 	case *syntax.StatementSet:
 		return "STATEMENT SET"
 	case *syntax.TableMaintenance:

@@ -246,7 +246,7 @@ func TestReplayClients(t *testing.T) {
 		for _, file := range files {
 			c := clientShop(t)
 			srv := server(t, func(cfg *Config) {
-				cfg.Catalogs, cfg.Accounts = []NamedCatalog{{"lake", c}}, everything{}
+				cfg.Catalogs, cfg.Accounts = []NamedCatalog{{Name: "lake", Catalog: c}}, everything{}
 			})
 			sessions := map[int]*Session{}
 			for _, e := range recording(t, file) {

@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/thermocline/thermocline/catalog"
 	"github.com/thermocline/thermocline/internal/errs"
 	"github.com/thermocline/thermocline/internal/memory"
 	"github.com/thermocline/thermocline/server/metadata"
@@ -27,6 +26,8 @@ type Config struct {
 	// Background returns what the process does beside statements, for the process
 	// list; nil: nothing.
 	Background func() []BackgroundTask
+	// CatalogControl opens and keeps catalogs; nil: CREATE CATALOG is refused.
+	CatalogControl CatalogControl
 	// Pipelines runs ingest pipelines; nil: there are none here.
 	Pipelines PipelineControl
 	// Version is the program's version, shown in version_comment.
@@ -46,12 +47,6 @@ type Config struct {
 	SlowQuery time.Duration
 }
 
-// NamedCatalog is a catalog and its name.
-type NamedCatalog struct {
-	Name    string
-	Catalog catalog.Catalog
-}
-
 // Server is what all sessions of a process share. It is safe for concurrent
 // use.
 type Server struct {
@@ -64,8 +59,12 @@ type Server struct {
 
 	mu       sync.Mutex
 	catalogs []NamedCatalog
+	was      string // name of the server's own catalog before it was renamed
 	sessions map[uint32]*Session
 	closing  bool
+
+	renames       atomic.Int32 // of the server's own catalog, 0 or 1
+	catalogChange sync.Mutex   // held while the list of catalogs and its file change
 
 	nextID   atomic.Uint32
 	incident atomic.Uint64
@@ -90,6 +89,11 @@ func NewServer(cfg Config) (*Server, error) {
 	s.started = s.now()
 	s.globals = globalVariables(cfg)
 	s.catalogs = append(s.catalogs, cfg.Catalogs...)
+	for _, c := range s.catalogs[1:] {
+		if c.Name == s.catalogs[0].Name { // see createCatalog
+			s.catalogs[0].Name = flinkDefaultCatalog
+		}
+	}
 	return s, nil
 }
 
@@ -160,18 +164,6 @@ func hostOf(address string) string {
 		return h
 	}
 	return address
-}
-
-// catalogNamed returns a catalog by its exact name.
-func (s *Server) catalogNamed(name string) (catalog.Catalog, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, c := range s.catalogs {
-		if c.Name == name {
-			return c.Catalog, nil
-		}
-	}
-	return nil, errs.Userf(errs.UnknownCatalog, "open catalog %s: there is none of that name", name)
 }
 
 // Open starts a session.

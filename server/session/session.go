@@ -32,6 +32,7 @@ type Session struct {
 
 	catalog   string // current catalog (USE CATALOG)
 	dbCatalog string // catalog of the current database
+	renames   int32  // of the server's own catalog that the session knows of
 	database  string // current database, "" for none
 	vars      *variables
 	flink     map[string]string // Flink's SET 'k' = 'v'

@@ -76,7 +76,7 @@ func write(t testing.TB, table catalog.Table, b *vector.Batch) {
 
 func server(t testing.TB, change ...func(*Config)) *Server {
 	t.Helper()
-	cfg := Config{Catalogs: []NamedCatalog{{"lake", lake(t)}, {"cold", memory.NewCatalog(nil, "arch")}}, Version: "1.2.3",
+	cfg := Config{Catalogs: []NamedCatalog{{Name: "lake", Catalog: lake(t)}, {Name: "cold", Catalog: memory.NewCatalog(nil, "arch")}}, Version: "1.2.3",
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
 	for _, f := range change {
 		f(&cfg)
@@ -440,7 +440,7 @@ func TestTransactions(t *testing.T) {
 // A consistent snapshot sees no commit of others, in any table, until it ends.
 func TestConsistentSnapshot(t *testing.T) {
 	c := lake(t)
-	srv := server(t, func(cfg *Config) { cfg.Catalogs = []NamedCatalog{{"lake", c}} })
+	srv := server(t, func(cfg *Config) { cfg.Catalogs = []NamedCatalog{{Name: "lake", Catalog: c}} })
 	s := session(t, srv, OpenOptions{Database: "shop"})
 	table, err := c.Table(t.Context(), catalog.Identifier{Database: "shop", Table: "orders"})
 	if err != nil {

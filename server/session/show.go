@@ -204,11 +204,9 @@ func (s *Session) show(ctx context.Context, x *syntax.Show, run *statement) (met
 	case syntax.ShowBinaryLogs:
 		return metadata.Listing{}, errs.UserAt(x.Pos(), errs.KindNone, "You are not using binary logging")
 	case syntax.ShowCatalogs:
-		l := metadata.Listing{Fields: metadata.ParseFields("catalog name|varchar(256)!"), LikeExact: true}
-		for _, c := range s.srv.catalogList() {
-			l.Rows = append(l.Rows, metadata.Row{c.Name})
-		}
-		return l, nil
+		return s.showCatalogs(ctx), nil
+	case syntax.ShowCreateCatalog:
+		return s.showCreateCatalog(ctx, x)
 	case syntax.ShowCurrentCatalog:
 		return metadata.Listing{Fields: metadata.ParseFields("current catalog name|varchar(256)!"), Rows: []metadata.Row{{s.catalog}}, LikeColumn: -1}, nil
 	case syntax.ShowCurrentDatabase:

@@ -193,13 +193,7 @@ func (s *Session) enterDatabase() {
 // useStatement runs USE.
 func (s *Session) useStatement(ctx context.Context, x *syntax.Use) error {
 	if x.Catalog {
-		name := x.Name.Object()
-		if _, err := s.srv.catalogNamed(name); err != nil {
-			return errs.UserAt(x.Pos(), errs.UnknownCatalog, "Unknown catalog '%s'", name)
-		}
-		s.catalog, s.dbCatalog, s.database = name, "", ""
-		s.enterDatabase()
-		return nil
+		return s.useCatalog(ctx, x)
 	}
 	if x.Name.Database() != "" {
 		return s.useIn(ctx, x.Name.Database(), x.Name.Object(), x.Name.Database()+"."+x.Name.Object())

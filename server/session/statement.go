@@ -153,6 +153,7 @@ func (s *Session) begin() error {
 	if closing {
 		return errs.New(errs.Resource, errs.ShuttingDown, "Server shutdown in progress")
 	}
+	s.follow()
 	return nil
 }
 

@@ -1,0 +1,223 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/thermocline/thermocline/catalog"
+	"github.com/thermocline/thermocline/internal/errs"
+	"github.com/thermocline/thermocline/internal/memory"
+	"github.com/thermocline/thermocline/server/session"
+)
+
+// catalogServer is a server whose catalogs are kept in a folder.
+func catalogServer(t *testing.T, warehouse, dataDir string) *session.Server {
+	t.Helper()
+	w, err := openWarehouse(warehouse, nil, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	control := catalogControl{file: filepath.Join(dataDir, catalogsFile)}
+	kept, err := control.load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv, err := session.NewServer(session.Config{Catalogs: append([]session.NamedCatalog{{Name: defaultCatalog, Catalog: w.catalog}}, kept...),
+		CatalogControl: control, Memory: memory.New("test", 1<<30)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return srv
+}
+
+func openSQL(t *testing.T, srv *session.Server) *session.Session {
+	t.Helper()
+	s, err := srv.Open(context.Background(), session.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// sqlText runs statements and returns the rows of the last, columns by tabs.
+func sqlText(t *testing.T, s *session.Session, text string) (string, error) {
+	t.Helper()
+	var out strings.Builder
+	for _, stmt := range s.Split(text) {
+		out.Reset()
+		r, err := s.Execute(context.Background(), stmt, nil)
+		if err != nil {
+			return "", err
+		}
+		if r.Rows != nil {
+			w := bufio.NewWriter(&out)
+			err = printers["tsv"](context.Background(), r, s.Zone(), w)
+			w.Flush()
+		}
+		if cerr := r.Close(); err == nil {
+			err = cerr
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	return strings.TrimSpace(out.String()), nil
+}
+
+func mustSQL(t *testing.T, s *session.Session, text, want string) {
+	t.Helper()
+	got, err := sqlText(t, s, text)
+	if err != nil {
+		t.Errorf("%s: %v", text, err)
+	} else if _, rows, _ := strings.Cut(got, "\n"); rows != want {
+		t.Errorf("%s:\n%s\nwant\n%s", text, rows, want)
+	}
+}
+
+func failSQL(t *testing.T, s *session.Session, text string, kind errs.Kind, part string) {
+	t.Helper()
+	_, err := sqlText(t, s, text)
+	if !errs.Is(err, kind) || !strings.Contains(err.Error(), part) {
+		t.Errorf("%s: %v (%s), want %s with %q", text, err, errs.KindOf(err), kind, part)
+	}
+}
+
+func TestCatalogStatements(t *testing.T) {
+	dir, data := t.TempDir(), t.TempDir()
+	srv := catalogServer(t, dir+"/own", data)
+	s, other := openSQL(t, srv), openSQL(t, srv)
+	mustSQL(t, s, "SHOW CATALOGS", "paimon")
+	mustSQL(t, s, "CREATE DATABASE here; CREATE TABLE here.t (a INT); INSERT INTO here.t VALUES (1); SELECT * FROM paimon.here.t", "1")
+	cold := fmt.Sprintf(`CREATE CATALOG cold COMMENT 'old things' WITH ('type'='paimon', 'warehouse'='file://%s/cold', 's3.secret-key'='geheim', 's3.access-key'='AKIA', 'table-default.bucket'='-1')`, dir)
+	mustSQL(t, s, cold, "")
+	failSQL(t, s, cold, errs.CatalogExists, "'cold'")
+	mustSQL(t, s, "CREATE CATALOG IF NOT EXISTS cold WITH ('type'='paimon')", "")
+	mustSQL(t, s, "SHOW CATALOGS", "paimon\ncold")
+	mustSQL(t, s, "CREATE TABLE cold.default.x (b STRING); INSERT INTO cold.default.x VALUES ('c'); SELECT b, a FROM `cold.default`.x, here.t", "c\t1")
+	mustSQL(t, other, "SHOW DATABASES LIKE 'cold%'", "cold.default")
+	mustSQL(t, other, "USE CATALOG cold; SELECT DATABASE(), b FROM x", "default\tc")
+	mustSQL(t, other, "SHOW CURRENT CATALOG", "cold")
+	mustSQL(t, other, "SELECT a FROM default_catalog.here.t", "1")
+	created, err := sqlText(t, s, "SHOW CREATE CATALOG cold")
+	if err != nil || strings.Contains(created, "geheim") || strings.Contains(created, "AKIA") || !strings.Contains(created, "'s3.secret-key' = '***'") || !strings.Contains(created, "COMMENT 'old things'") {
+		t.Errorf("%s %v", created, err)
+	}
+	if b, err := os.Stat(filepath.Join(data, catalogsFile)); err != nil || b.Mode().Perm() != 0o600 {
+		t.Errorf("%v %v", b.Mode(), err)
+	}
+	// Another server knows the catalog, and one that cannot be reached keeps
+	// nobody from working.
+	mustSQL(t, s, fmt.Sprintf("CREATE CATALOG gone WITH ('type'='paimon', 'metastore'='jdbc', 'uri'='jdbc:sqlite:%s/gone.db', 'warehouse'='%s/gone')", dir, dir), "")
+	if err := os.Remove(dir + "/gone.db"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(dir+"/gone.db", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	again := openSQL(t, catalogServer(t, dir+"/own", data))
+	mustSQL(t, again, "SHOW CATALOGS", "paimon\ncold\ngone")
+	mustSQL(t, again, "SELECT b FROM cold.`default`.x", "c")
+	mustSQL(t, again, "SHOW DATABASES LIKE 'here'", "here")
+	failSQL(t, again, "USE CATALOG gone", errs.KindNone, "gone")
+	failSQL(t, other, "DROP CATALOG cold", errs.InvalidConfig, "current")
+	mustSQL(t, s, "DROP CATALOG cold", "")
+	mustSQL(t, s, "DROP CATALOG IF EXISTS cold", "")
+	failSQL(t, s, "DROP CATALOG cold", errs.UnknownCatalog, "'cold'")
+	failSQL(t, s, "DROP CATALOG paimon", errs.InvalidConfig, "own")
+	failSQL(t, other, "SELECT b FROM x", errs.UnknownCatalog, "cold")
+	if _, err := os.Stat(dir + "/cold/default.db/x/schema/schema-0"); err != nil {
+		t.Errorf("the warehouse of a dropped catalog: %v", err)
+	}
+	mustSQL(t, openSQL(t, catalogServer(t, dir+"/own", data)), "SHOW CATALOGS", "paimon\ngone")
+}
+
+// TestCatalogTakesName makes a catalog of the name of the server's own, as
+// scripts written for Flink do.
+func TestCatalogTakesName(t *testing.T) {
+	dir, data := t.TempDir(), t.TempDir()
+	srv := catalogServer(t, dir+"/own", data)
+	s, other := openSQL(t, srv), openSQL(t, srv)
+	mustSQL(t, other, "CREATE DATABASE d; USE d; CREATE TABLE t (a INT); INSERT INTO t VALUES (7)", "")
+	mustSQL(t, s, fmt.Sprintf(`CREATE CATALOG paimon WITH (
+    'type' = 'paimon',
+    'metastore' = 'jdbc',
+    'uri' = 'jdbc:sqlite:%s/paimon_metadata',
+    'warehouse' = 'file://%s/warehouse',
+    'lock.enabled' = 'true',          -- the catalog's lock
+    'lock.flavor' = 'jdbc'
+);
+USE CATALOG paimon;
+CREATE DATABASE ods;
+CREATE TABLE ods.mysql_orders (order_id BIGINT, dt STRING, PRIMARY KEY (order_id, dt) NOT ENFORCED) PARTITIONED BY (dt) WITH ('bucket' = '2');
+INSERT INTO ods.mysql_orders VALUES (1, 'x');
+SELECT * FROM paimon.ods.mysql_orders`, dir, dir), "1\tx")
+	// Whoever was in the server's own catalog still is.
+	mustSQL(t, other, "SELECT a FROM t", "7")
+	mustSQL(t, other, "SHOW CURRENT CATALOG", "default_catalog")
+	mustSQL(t, other, "SELECT a FROM default_catalog.d.t", "7")
+	mustSQL(t, openSQL(t, srv), "SELECT a FROM d.t", "7")
+	again := openSQL(t, catalogServer(t, dir+"/own", data))
+	mustSQL(t, again, "SHOW CATALOGS", "default_catalog\npaimon")
+	mustSQL(t, again, "SELECT order_id FROM paimon.ods.mysql_orders", "1")
+	mustSQL(t, again, "SELECT a FROM d.t", "7")
+}
+
+// TestCatalogsRefused names what cannot be opened, and shows no secret.
+func TestCatalogsRefused(t *testing.T) {
+	dir := t.TempDir()
+	s := openSQL(t, catalogServer(t, dir, t.TempDir()))
+	for _, c := range []struct {
+		with, part string
+		kind       errs.Kind
+	}{
+		{"'type'='iceberg'", "'iceberg'", errs.NotSupported},
+		{"'warehouse'='x'", "'type' is missing", errs.InvalidConfig},
+		{"'type'='paimon'", "'warehouse' is missing", errs.InvalidConfig},
+		{"'type'='paimon', 'warehouse'='" + dir + "', 'metastore'='hive'", "'hive'", errs.NotSupported},
+		{"'type'='paimon', 'warehouse'='" + dir + "', 'nonsense'='geheim'", "'nonsense'", errs.NotSupported},
+		{"'type'='paimon', 'warehouse'='" + dir + "', 's3.secret.kay'='geheim'", "s3.secret.kay", errs.NotSupported},
+		{"'type'='paimon', 'warehouse'='" + dir + "', 'metastore'='jdbc'", "'uri' is missing", errs.InvalidConfig},
+		{"'type'='paimon', 'warehouse'='" + dir + "', 'metastore'='jdbc', 'uri'='jdbc:oracle:thin:@h?password=geheim'", "oracle", errs.NotSupported},
+		{"'type'='paimon', 'warehouse'='" + dir + "', 'metastore'='jdbc', 'uri'='jdbc:mysql://127.0.0.1:1/d?password=geheim', 'jdbc.user'='u'", "127.0.0.1:1", errs.KindNone},
+		{"'type'='paimon', 'warehouse'='" + dir + "', 'lock.enabled'='true'", "lock", errs.NotSupported},
+		{"'type'='paimon', 'type'='paimon'", "twice", errs.InvalidConfig},
+	} {
+		_, err := sqlText(t, s, "CREATE CATALOG c WITH ("+c.with+")")
+		if !errs.Is(err, c.kind) || !strings.Contains(err.Error(), c.part) || strings.Contains(err.Error(), "geheim") {
+			t.Errorf("%s: %v (%s)", c.with, err, errs.KindOf(err))
+		}
+	}
+	mustSQL(t, s, "SHOW CATALOGS", "paimon")
+	failSQL(t, s, "USE CATALOG c", errs.UnknownCatalog, "'c'")
+}
+
+// TestLateCatalog opens a kept catalog with the first statement that needs it.
+func TestLateCatalog(t *testing.T) {
+	opened := 0
+	l := &lateCatalog{name: "c", open: func(context.Context) (catalog.Altering, error) {
+		if opened++; opened == 1 {
+			return nil, errs.New(errs.Unavailable, errs.KindNone, "not now")
+		}
+		w, err := openWarehouse(t.TempDir(), nil, nil, nil)
+		return w.catalog.(catalog.Altering), err
+	}}
+	ctx := context.Background()
+	if _, err := l.Databases(ctx); err == nil || !strings.Contains(err.Error(), "open catalog c: not now") {
+		t.Errorf("%v", err)
+	}
+	if err := l.CreateDatabase(ctx, "d", false); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := l.Databases(ctx); err != nil || len(list) != 1 || opened != 2 {
+		t.Errorf("%v %v %d", list, err, opened)
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+}
