@@ -25,7 +25,7 @@ func warehouse(t *testing.T, catalogs ...string) *Server {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cfg.Catalogs = append(cfg.Catalogs, NamedCatalog{name, c})
+		cfg.Catalogs = append(cfg.Catalogs, NamedCatalog{Name: name, Catalog: c})
 	}
 	s, err := NewServer(cfg)
 	if err != nil {
