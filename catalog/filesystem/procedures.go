@@ -14,10 +14,10 @@ func (c *Catalog) Procedures() []connector.Procedure { return procedure.All(c.en
 func (c *Catalog) environment() *procedure.Env {
 	return &procedure.Env{Catalog: c, Driver: c.driver, Warehouse: c.root,
 		Dir: func(_ context.Context, id catalog.Identifier) (string, error) {
-			if err := validName("database", id.Database); err != nil {
+			if err := catalog.ValidName("database", id.Database); err != nil {
 				return "", err
 			}
-			return c.tableDir(id), validName("table", id.Table)
+			return c.tableDir(id), catalog.ValidName("table", id.Table)
 		},
 		Open: func(_ context.Context, warehouse string) (*procedure.Env, error) {
 			other, err := Open(Config{Files: c.files, Warehouse: warehouse, Driver: c.driver})
