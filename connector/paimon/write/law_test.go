@@ -144,12 +144,30 @@ func checkFiles(t *testing.T, x *table) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, name := range []string{snap.BaseManifestList, snap.DeltaManifestList} {
+		for _, name := range []string{snap.BaseManifestList, snap.DeltaManifestList, snap.ChangelogManifestList, snap.IndexManifest} {
 			known[x.paths.Manifest(name)] = true
+		}
+		index, err := store.Index(ctx, snap)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range index {
+			p, err := x.paths.IndexFile(&index[i])
+			if err != nil {
+				t.Fatal(err)
+			}
+			known[p] = true
 		}
 		metas, err := store.Manifests(ctx, snap)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if snap.ChangelogManifestList != "" {
+			log, err := store.ManifestList(ctx, snap.ChangelogManifestList)
+			if err != nil {
+				t.Fatal(err)
+			}
+			metas = append(metas, log...)
 		}
 		if len(metas) > 40 {
 			t.Errorf("snapshot %d has %d manifests", id, len(metas))
@@ -158,7 +176,14 @@ func checkFiles(t *testing.T, x *table) {
 			known[x.paths.Manifest(meta.FileName)] = true
 			err := store.Manifest(ctx, meta.FileName, func(e *entry) error {
 				p, err := x.paths.DataFile(e)
+				if err != nil {
+					return err
+				}
 				known[p] = true
+				extra, err := x.paths.ExtraFiles(e)
+				for _, p := range extra {
+					known[p] = true
+				}
 				return err
 			})
 			if err != nil {
