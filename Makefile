@@ -8,7 +8,7 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 # Packages whose code runs concurrently; make test runs them with -race too.
 RACE = ./connector/... ./scan/... ./server/exec/... ./server/session/... ./server/mysql/... ./ingest/...
 
-.PHONY: build deps test test-go test-race test-dml interop interop-read interop-random lint fuzz demo bench bench-paimon clean
+.PHONY: build deps test test-go test-race test-dml interop interop-read interop-random lint fuzz demo bench bench-paimon bench-plan clean
 
 build: ## the binary, bin/thermocline
 	@mkdir -p bin
@@ -67,6 +67,9 @@ bench: build ## the figures of docs/BENCHMARKS.md
 
 bench-paimon: ## merging, deletion vectors, writing and compaction, beside Java Paimon and pypaimon
 	@eval "$$(.ci/deps)"; THERMOCLINE_PAIMON_JAVA=$$(ls $(JAVA_PAIMON) 2>/dev/null) go run ./benchmarks/paimon $(BENCH)
+
+bench-plan: ## planning scans of tables of 10,000 and 1,000,000 data files
+	THERMOCLINE_BENCH=full go test -run '^$$' -bench BenchmarkPlan -benchtime 3x -timeout 30m ./connector/paimon
 
 MINUTES ?= 60
 endurance: build ## an hour and more of kills, writers side by side and a steady load; every row is checked

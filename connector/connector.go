@@ -63,6 +63,8 @@ type Plan struct {
 	// Files planned and left out by pruning, for EXPLAIN and metrics.
 	Files, PrunedFiles int
 	Bytes              int64
+	// Memory is what the plan itself takes while it is kept.
+	Memory int64
 }
 
 // Split is a part of a scan that can be read independently of the others. The

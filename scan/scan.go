@@ -14,6 +14,7 @@ package scan
 
 import (
 	"context"
+	"fmt"
 	"runtime"
 
 	"github.com/thermocline/thermocline/connector"
@@ -70,7 +71,7 @@ type Request struct {
 	// evaluates its condition again.
 	Filter  *connector.Predicate
 	Options Options
-	// Budget pays for what the readers hold.
+	// Budget pays for what the readers hold, and until it is closed for the plan.
 	Budget *memory.Budget
 }
 
@@ -82,6 +83,11 @@ func Open(ctx context.Context, snap connector.Snapshot, req Request) (*Source, e
 	})
 	if err != nil {
 		return nil, err
+	}
+	// A plan of a million files is no small thing. Whoever owns the budget gives it
+	// back by closing it.
+	if err := req.Budget.Reserve(p.Memory); err != nil {
+		return nil, fmt.Errorf("plan the scan of %d files: %w", p.Files, err)
 	}
 	return &Source{plan: p, ranges: group(p.Splits)}, nil
 }

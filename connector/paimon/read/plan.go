@@ -289,7 +289,7 @@ func (st *State) plan(ctx context.Context, req connector.ScanRequest, not map[st
 	if err := sc.loadSchemas(ctx); err != nil {
 		return nil, err
 	}
-	var sections []*section
+	sections := make([]*section, 0, len(l.files))
 	j := newJudge(p, sc)
 	for _, b := range buckets {
 		if not[string(b.partition)] {
@@ -312,7 +312,19 @@ func (st *State) plan(ctx context.Context, req connector.ScanRequest, not map[st
 		}
 	}
 	plan.Splits, plan.Bytes = sc.splits(sections)
+	plan.Memory = planBytes(l, sections, len(plan.Splits))
 	return plan, nil
+}
+
+// planBytes estimates the memory of a plan, without the entries in the cache.
+func planBytes(l *liveFiles, sections []*section, splits int) int64 {
+	n := 8*int64(len(l.files)) + 120*int64(len(sections)) + 100*int64(splits)
+	for _, s := range sections {
+		for _, r := range s.runs {
+			n += 560 * int64(len(r))
+		}
+	}
+	return n
 }
 
 // ValueStats returns a file's value statistics by the field ids of the state's

@@ -273,8 +273,29 @@ func fieldByID(s *catalog.Schema, id int) int {
 // bucketFilter knows the hashes that rows satisfying a filter can have. The zero
 // value keeps every bucket.
 type bucketFilter struct {
-	keys []spec.BinaryRow
-	on   bool
+	keys   []spec.BinaryRow
+	fields []catalog.Field // of the bucket key
+	on     bool
+}
+
+// hashed reports whether files of a schema were put into buckets by the hashes
+// of the same types.
+func (f bucketFilter) hashed(s *catalog.Schema) bool {
+	for _, k := range f.fields {
+		at := -1
+		if s != nil {
+			at = fieldByID(s, k.ID)
+		}
+		if at < 0 {
+			return false
+		}
+		was := s.Fields[at].Type
+		text := was.Kind == k.Type.Kind && was.Physical() == vector.Str // of any length
+		if !text && !was.Nullable().Equal(k.Type.Nullable()) {
+			return false
+		}
+	}
+	return true
 }
 
 // maxBucketKeys bounds the combinations of values that are hashed.
@@ -322,6 +343,9 @@ func newBucketFilter(s *catalog.Schema, filter *connector.Predicate) bucketFilte
 		}
 		f.keys = append(f.keys, enc.EncodeAt(values, rows).Clone())
 	}
+	for _, c := range cols {
+		f.fields = append(f.fields, s.Fields[c])
+	}
 	return f
 }
 
@@ -348,11 +372,18 @@ func (f bucketFilter) keep(l *liveFiles, b *bucket) bool {
 	if !f.on {
 		return true
 	}
-	last := int32(0)
+	last, seen := int32(0), int64(-1)
 	for _, r := range b.refs {
-		total := l.sets[r.Set].TotalBuckets(int(r.Index))
+		x := l.sets[r.Set]
+		total := x.TotalBuckets(int(r.Index))
 		if total <= 0 {
 			return true
+		}
+		if id := x.Shapes()[x.Shape(int(r.Index))].SchemaID; id != seen {
+			if !f.hashed(l.schemas[id]) {
+				return true
+			}
+			seen = id
 		}
 		if total == last {
 			continue

@@ -248,6 +248,7 @@ const (
 	minSplitBytes = 8 << 20
 	maxSplitBytes = 128 << 20
 	splitsWanted  = 32
+	maxSplits     = 1 << 14 // of a table of any size, about
 )
 
 // splits packs sections, in order, into splits.
@@ -255,9 +256,9 @@ func (sc *scan) splits(sections []*section) (splits []connector.Split, total int
 	for _, s := range sections {
 		total += s.bytes
 	}
-	target := min(max(total/splitsWanted, minSplitBytes), maxSplitBytes)
+	target := max(min(max(total/splitsWanted, minSplitBytes), maxSplitBytes), total/maxSplits)
 	list := cut(sections, target)
-	var slab []split
+	slab := make([]split, 0, min(total/target+1, int64(len(list))))
 	for from := 0; from < len(list); {
 		sp := split{sc: sc, rows: list[from].rows, bytes: list[from].bytes}
 		to := from + 1
