@@ -161,8 +161,9 @@ type Committable struct {
 	OverwriteDynamic bool
 	// ReadVersion is the snapshot that the change was computed from (UPDATE,
 	// DELETE, MERGE): Commit fails with Conflict when a later one changed a bucket
-	// that Messages change, and the statement is run again on the new state. 0:
-	// the change does not depend on what is there.
+	// that Messages change, and the statement is run again on the new state.
+	// Negative: there was no snapshot. 0: the change does not depend on what is
+	// there.
 	ReadVersion int64
 }
 

@@ -174,7 +174,7 @@ func (c *committer) Commit(ctx context.Context, k *connector.Committable) (conne
 	var added []*vector.Batch
 	var gone []map[int]map[uint16]bool
 	prev := t.versions[len(t.versions)-1]
-	if k.ReadVersion > 0 && prev.info.ID > k.ReadVersion {
+	if k.ReadVersion != 0 && prev.info.ID > max(k.ReadVersion, 0) {
 		return connector.CommitResult{}, errs.New(errs.Conflict, errs.KindNone, "commit to table %s: it has changed since snapshot %d was read", t.id, k.ReadVersion)
 	}
 	for _, m := range k.Messages {

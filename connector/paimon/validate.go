@@ -139,7 +139,7 @@ func checkOptions(s *catalog.Schema) error {
 		}
 	}
 	if !pk && bucket > 0 && len(keys) == 0 {
-		return bad("a table without primary key and with 'bucket' = '%d' needs a 'bucket-key'", bucket)
+		return bad("a table without primary key and with 'bucket' = '%d' needs a 'bucket-key': write 'bucket' = '-1', or add 'bucket-key' = '%s'", bucket, s.Fields[0].Name)
 	}
 	if bucket == -1 && len(keys) > 0 {
 		return bad("'bucket-key' needs a fixed number of buckets: set 'bucket'")

@@ -8,9 +8,13 @@ import (
 )
 
 func init() {
-	register(&function{name: "DATE_FORMAT", min: 2, max: 2, class: "date", usage: "DATE_FORMAT(d, format)", doc: "A date as text: %Y-%m-%d %H:%i:%s and the other letters of MySQL, with English names.",
+	register(&function{name: "DATE_FORMAT", min: 2, max: 2, class: "date", usage: "DATE_FORMAT(d, format)", doc: "A date as text: %Y-%m-%d %H:%i:%s and the other letters of MySQL, with English names; also Java's, as in yyyy-MM-dd HH:mm:ss.",
 		resolve: func(ctx *Context, args []Expr) (Expr, error) {
-			return formatCall(ctx, "DATE_FORMAT", args[0], args[1], false)
+			format, err := javaPattern(args[1])
+			if err != nil {
+				return nil, err
+			}
+			return formatCall(ctx, "DATE_FORMAT", args[0], format, false)
 		}})
 	register(&function{name: "TIME_FORMAT", min: 2, max: 2, class: "date", usage: "TIME_FORMAT(t, format)", doc: "A time as text; date letters give zeros.",
 		resolve: func(ctx *Context, args []Expr) (Expr, error) {

@@ -367,7 +367,9 @@ func (c *change) finish(ctx context.Context, targets []*target, k connector.Comm
 		one := k
 		one.Identifier, one.Messages = batchIdentifier, messages[i]
 		if t.Base != nil {
-			one.ReadVersion = t.Base.Version()
+			if one.ReadVersion = t.Base.Version(); one.ReadVersion == 0 {
+				one.ReadVersion = -1 // what was read is that there was nothing
+			}
 		}
 		tc, err := t.Table.NewCommit(ctx, InsertUser)
 		if err == nil {

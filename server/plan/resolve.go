@@ -65,9 +65,23 @@ func resolveDatabase(cs Catalogs, cat, db string, pos int) (Name, error) {
 	return Name{Catalog: cat, In: in, ID: catalog.Identifier{Catalog: cat, Database: db}}, nil
 }
 
+// Unquoted cuts a table name that is quoted as a whole, `db.t$branch_b`, as
+// Flink's users write it: no table has a dot in its name.
+func Unquoted(name syntax.ObjectName) syntax.ObjectName {
+	if len(name.Parts) != 1 {
+		return name
+	}
+	at := name.Parts[0].At
+	if db, object, ok := strings.Cut(name.Parts[0].Name, "."); ok && db != "" && object != "" {
+		name.Parts = []syntax.Ident{{At: at, Name: db}, {At: at, Name: object}}
+	}
+	return name
+}
+
 // ResolveTable resolves a table name of up to three parts. It does not look
 // whether the table exists.
 func ResolveTable(cs Catalogs, name syntax.ObjectName) (Name, error) {
+	name = Unquoted(name)
 	parts := name.Parts
 	var out Name
 	var err error

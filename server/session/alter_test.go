@@ -17,10 +17,20 @@ import (
 // warehouse is a server over Paimon warehouses in folders.
 func warehouse(t *testing.T, catalogs ...string) *Server {
 	t.Helper()
+	return warehouseIn(t, t.TempDir(), catalogs...)
+}
+
+// warehouseIn is a warehouse with the first catalog in a given folder.
+func warehouseIn(t *testing.T, dir string, catalogs ...string) *Server {
+	t.Helper()
 	cfg := Config{Log: slog.New(slog.DiscardHandler)}
 	for _, name := range append([]string{"paimon"}, catalogs...) {
 		files := fileio.NewMux(fileio.Local{})
-		c, err := filesystem.Open(filesystem.Config{Files: files, Warehouse: t.TempDir(),
+		at := dir
+		if name != "paimon" {
+			at = t.TempDir()
+		}
+		c, err := filesystem.Open(filesystem.Config{Files: files, Warehouse: at,
 			Driver: paimon.NewDriver(paimon.Config{Files: files, Formats: format.NewRegistry(parquet.Format{}, avro.Format{})})})
 		if err != nil {
 			t.Fatal(err)

@@ -106,14 +106,7 @@ func (s *Session) dispatch(ctx context.Context, stmt syntax.Statement, run *stat
 		}
 		return nil, nil
 	case *syntax.Call:
-		name := nameOf(x.Name)
-		if x.Name.Database() == "" {
-			if s.database == "" {
-				return nil, errs.UserAt(x.Pos(), errs.NoDatabase, "No database selected")
-			}
-			name = s.shownDatabase() + "." + name
-		}
-		return nil, errs.UserAt(x.Pos(), errs.UnknownProcedure, "PROCEDURE %s does not exist", name)
+		return s.call(ctx, x, run)
 	case *syntax.ExecutePipeline:
 		run.conceal()
 		return s.executePipeline(ctx, x)

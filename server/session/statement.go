@@ -11,6 +11,7 @@ import (
 	"github.com/thermocline/thermocline/internal/vector"
 	"github.com/thermocline/thermocline/scan/expr"
 	"github.com/thermocline/thermocline/server/metadata"
+	"github.com/thermocline/thermocline/server/plan"
 )
 
 // statement is one statement while it runs.
@@ -315,6 +316,7 @@ func (f *fixed) Close() error {
 
 // identifier completes a table's name: catalog, database, object.
 func (s *Session) identifier(n syntax.ObjectName) (catalogName string, id catalog.Identifier, err error) {
+	n = plan.Unquoted(n)
 	table, branch, system := catalog.ParseObject(n.Object())
 	id = catalog.Identifier{Table: table, Branch: branch, System: system}
 	switch {

@@ -136,8 +136,11 @@ func (c *Committer) upgraded(files []spec.DataFileMeta) ([]spec.DataFileMeta, er
 // after the snapshot that it was computed from.
 func (c *Committer) checkRead(ctx context.Context, ch *change, latest *spec.Snapshot) error {
 	read := ch.cm.ReadVersion
-	if read <= 0 {
+	if read == 0 || read < 0 && latest == nil {
 		return nil
+	}
+	if read < 0 {
+		return errs.New(errs.Conflict, errs.KindNone, "commit to %s: the table had no snapshot when the change was computed, and has one now; run the statement again", c.cfg.Paths.Root())
 	}
 	if latest == nil || latest.ID < read {
 		return errs.New(errs.Conflict, errs.KindNone, "commit to %s: snapshot %d, from which the change was computed, is gone; run the statement again", c.cfg.Paths.Root(), read)
