@@ -128,6 +128,10 @@ func newAggregate(table string, schema *catalog.Schema, o *spec.Options, f catal
 		ok = mergeMap(a, t)
 	case "merge_map_with_keytime":
 		ok = mergeMapByTime(a, t, option("ts-field"))
+	case "rbm32":
+		ok = union(a, t, uniteBitmaps)
+	case "theta_sketch":
+		ok = union(a, t, uniteThetas)
 	case "nested_update", "nested_partial_update":
 		var err error
 		if ok, err = nestedTable(a, t, nestedOptions{

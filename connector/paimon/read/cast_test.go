@@ -215,3 +215,24 @@ func kindName(t catalog.Type) string {
 	}
 	return s
 }
+
+// FuzzCastTexts: any text becomes a value of each type, or an error.
+func FuzzCastTexts(f *testing.F) {
+	for _, s := range []string{"", "1", "-1.5e3", "NaN", "2024-02-29", "2024-2-9 1:2:3.4", "23:59:59.999999999", "9999999-1-1", "1e99999", "+", ".", "0x1p3", "-0"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		for _, to := range []catalog.Type{catalog.TFloat, catalog.TDouble, catalog.TDecimal(10, 2), catalog.TDecimal(38, 38), catalog.TDate, catalog.TTime(0), catalog.TTime(9),
+			catalog.TTimestamp(0), catalog.TTimestamp(9), catalog.TBigInt, catalog.TBoolean} {
+			g, err := newCast(catalog.TString, to)
+			if err != nil {
+				t.Fatal(err)
+			}
+			v := catalog.TString.NewVec(1)
+			v.AppendString(s)
+			if out, err := g(v); err == nil && out.Len != 1 || err != nil && errs.ClassOf(err) != errs.User {
+				t.Errorf("%q as %s: %v", s, to, err)
+			}
+		}
+	})
+}
