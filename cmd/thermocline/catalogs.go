@@ -17,6 +17,7 @@ import (
 	jdbcmysql "github.com/thermocline/thermocline/catalog/jdbc/mysql"
 	jdbcpostgres "github.com/thermocline/thermocline/catalog/jdbc/postgres"
 	jdbcsqlite "github.com/thermocline/thermocline/catalog/jdbc/sqlite"
+	"github.com/thermocline/thermocline/connector"
 	"github.com/thermocline/thermocline/connector/fileio/s3"
 	"github.com/thermocline/thermocline/connector/paimon"
 	"github.com/thermocline/thermocline/connector/paimon/spec"
@@ -336,6 +337,21 @@ func (l *lateCatalog) RenameTable(ctx context.Context, from, to catalog.Identifi
 		return err
 	}
 	return c.RenameTable(ctx, from, to)
+}
+
+// Procedures implements connector.Procedural. A catalog that cannot be opened has
+// none.
+func (l *lateCatalog) Procedures() []connector.Procedure {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	c, err := l.catalog(ctx)
+	if err != nil {
+		return nil
+	}
+	if p, ok := c.(connector.Procedural); ok {
+		return p.Procedures()
+	}
+	return nil
 }
 
 // storeOptions are KEY=VALUE flags that configure the object store of a

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/thermocline/thermocline/catalog"
 	"github.com/thermocline/thermocline/internal/errs"
 	"github.com/thermocline/thermocline/internal/memory"
+	"github.com/thermocline/thermocline/internal/testkit"
 	"github.com/thermocline/thermocline/server/session"
 )
 
@@ -219,5 +221,51 @@ func TestLateCatalog(t *testing.T) {
 	}
 	if err := l.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestStoreSpellings reads a warehouse in an object store by the options that
+// Flink, Spark and Hadoop users have, without anything in the environment.
+func TestStoreSpellings(t *testing.T) {
+	store := testkit.S3(t)
+	for _, e := range []string{"AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION"} {
+		t.Setenv(e, "")
+	}
+	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
+	t.Setenv("AWS_CONFIG_FILE", t.TempDir()+"/none")
+	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", t.TempDir()+"/none")
+	s := openSQL(t, catalogServer(t, t.TempDir(), t.TempDir()))
+	bare := strings.TrimPrefix(store.Endpoint, "http://")
+	for i, c := range []struct{ scheme, options string }{
+		{"s3", "'s3.endpoint'='URL', 's3.access-key'='KEY', 's3.secret-key'='SECRET', 's3.path.style.access'='true'"},
+		{"s3", "'s3.endpoint'='URL', 's3.access.key'='KEY', 's3.secret.key'='SECRET', 's3.path-style-access'='true', 's3.region'='us-east-1'"},
+		{"s3a", "'s3a.endpoint'='URL', 's3a.access-key'='KEY', 's3a.secret-key'='SECRET'"},
+		{"s3a", "'fs.s3a.endpoint'='BARE', 'fs.s3a.access.key'='KEY', 'fs.s3a.secret.key'='SECRET', 'fs.s3a.connection.ssl.enabled'='false'"},
+		{"oss", "'fs.oss.endpoint'='URL', 'fs.oss.accessKeyId'='KEY', 'fs.oss.accessKeySecret'='SECRET', 's3.path-style-access'='true'"},
+	} {
+		o := strings.NewReplacer("URL", store.Endpoint, "BARE", bare, "KEY", store.AccessKey, "SECRET", store.SecretKey).Replace(c.options)
+		name := fmt.Sprintf("c%d", i)
+		mustSQL(t, s, fmt.Sprintf("CREATE CATALOG %s WITH ('type'='paimon', 'warehouse'='%s://%s/w%d', %s)", name, c.scheme, store.Bucket, i, o), "")
+		mustSQL(t, s, fmt.Sprintf("CREATE TABLE %s.`default`.t (a INT); INSERT INTO %s.`default`.t VALUES (5); SELECT a FROM %s.`default`.t", name, name, name), "5")
+		shown, err := sqlText(t, s, "SHOW CREATE CATALOG "+name)
+		if err != nil || strings.Contains(shown, store.SecretKey) || strings.Contains(shown, "'"+store.AccessKey+"'") {
+			t.Errorf("%s %v", shown, err)
+		}
+	}
+	// A wrong key is an error that does not show it.
+	_, err := sqlText(t, s, fmt.Sprintf("CREATE CATALOG bad WITH ('type'='paimon', 'warehouse'='s3://%s/w', 's3.endpoint'='%s', 's3.access-key'='%s', 's3.secret-key'='geheim'); USE CATALOG bad",
+		store.Bucket, store.Endpoint, store.AccessKey))
+	if err == nil || strings.Contains(err.Error(), "geheim") {
+		t.Errorf("%v", err)
+	}
+	// The same as flags of a command.
+	out, err := exec.Command(binary(t), "sql", "--warehouse", "s3://"+store.Bucket+"/w0", "--store-option", "s3.endpoint="+store.Endpoint,
+		"--store-option", "s3.access-key="+store.AccessKey, "--store-option", "s3.secret-key="+store.SecretKey, "--format", "tsv", "-e", "SELECT a + 1 AS b FROM `default`.t").CombinedOutput()
+	if err != nil || strings.TrimSpace(string(out)) != "b\n6" {
+		t.Errorf("%v: %s", err, out)
+	}
+	out, err = exec.Command(binary(t), "sql", "--store-option", "secret=geheim", "-e", "SELECT 1").CombinedOutput()
+	if err == nil || strings.Contains(string(out), "geheim") {
+		t.Errorf("%v: %s", err, out)
 	}
 }

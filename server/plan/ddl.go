@@ -91,7 +91,10 @@ func dropDatabase(ctx context.Context, s *syntax.DropDatabase, env *Env) (uint64
 		if s.IfExists && errs.Is(err, errs.UnknownDatabase) {
 			return 0, nil
 		}
-		return 0, errs.UserAt(s.Name.Pos(), errs.UnknownDatabase, "Can't drop database '%s'; database doesn't exist", n.ID.Database)
+		if errs.Is(err, errs.UnknownDatabase) {
+			err = errs.UserAt(s.Name.Pos(), errs.DropDatabaseMissing, "Can't drop database '%s'; database doesn't exist", n.ID.Database)
+		}
+		return 0, err
 	}
 	// MySQL drops a database with its tables; Flink asks for CASCADE, and
 	// RESTRICT says so in either.
@@ -134,7 +137,7 @@ func dropTables(ctx context.Context, s *syntax.DropTable, env *Env) error {
 	}
 	// One that is missing keeps all others, as in MySQL.
 	if len(missing) > 0 && !s.IfExists {
-		return errs.UserAt(s.Names[0].Pos(), errs.UnknownTable, "Unknown table '%s'", strings.Join(missing, ","))
+		return errs.UserAt(s.Names[0].Pos(), errs.DropTableMissing, "Unknown table '%s'", strings.Join(missing, ","))
 	}
 	for _, t := range targets {
 		if err := t.w.DropTable(ctx, t.n.ID); err != nil {

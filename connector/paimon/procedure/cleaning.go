@@ -26,6 +26,13 @@ var cleaningProcedures = []definition{
 		return c.success()
 	}},
 	{"repair", optional(catalog.TString, "table"), nil, func(ctx context.Context, c *call) error {
+		if c.env.Repair != nil {
+			db, table, _ := strings.Cut(strings.ReplaceAll(strings.TrimSpace(c.args["table"]), "`", ""), ".")
+			id := catalog.Identifier{Database: strings.TrimSuffix(db, "*"), Table: strings.TrimSuffix(table, "*")}
+			if err := c.env.Repair(ctx, id); err != nil {
+				return err
+			}
+		}
 		tables, err := c.tables(ctx, c.args["table"])
 		if err != nil {
 			return err

@@ -39,7 +39,10 @@ type Env struct {
 	// Register makes a table known that is complete in its directory; nil: the
 	// directory is enough.
 	Register func(ctx context.Context, id catalog.Identifier) error
-	Open     func(ctx context.Context, warehouse string) (*Env, error)
+	// Repair makes the tables known whose directories exist: one, those of a
+	// database, or all, as id has parts. nil: the directories are the catalog.
+	Repair func(ctx context.Context, id catalog.Identifier) error
+	Open   func(ctx context.Context, warehouse string) (*Env, error)
 	// Location is the zone of times in arguments; nil is the local one.
 	Location *time.Location
 	// Now is the clock; nil is the real one.
