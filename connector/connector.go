@@ -41,6 +41,23 @@ type Snapshot interface {
 	Plan(ctx context.Context, req ScanRequest) (*Plan, error)
 }
 
+// Spanning is a Snapshot that needs the files of older versions as well, such as
+// the changes between two.
+type Spanning interface {
+	Snapshot
+	// Oldest is the id of the oldest version that it needs; 0 for none.
+	Oldest() int64
+}
+
+// Oldest returns the id of the oldest version that must not expire while a
+// snapshot is read.
+func Oldest(s Snapshot) int64 {
+	if x, ok := s.(Spanning); ok {
+		return x.Oldest()
+	}
+	return s.Version()
+}
+
 // ScanRequest says what a scan needs.
 type ScanRequest struct {
 	// Columns are positions in the snapshot's schema, in the order the batches

@@ -124,6 +124,9 @@ func newOpSnapshot(in connector.Snapshot) *opSnapshot {
 // opColumnID is the id of the column, which no field of a table has.
 const opColumnID = -1
 
+// Oldest implements connector.Spanning.
+func (s *opSnapshot) Oldest() int64 { return connector.Oldest(s.Snapshot) }
+
 // Schema implements connector.Snapshot.
 func (s *opSnapshot) Schema() *catalog.Schema { return s.schema }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -92,6 +94,33 @@ func round(t *testing.T, s connector.Stream) string {
 	return fmt.Sprintf("%d: %s", snap.Version(), strings.Join(got, " "))
 }
 
+// followed reads a stream up to a snapshot, as lines "7 +I [1]", sorted.
+func followed(s connector.Stream, latest int64) (got []string, err error) {
+	defer s.Close()
+	for last := int64(0); last != latest; {
+		c, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
+		snap, err := s.Next(c)
+		late := c.Err() != nil
+		cancel()
+		if late {
+			break // the last snapshots have no changes
+		}
+		if err != nil {
+			return nil, err
+		}
+		last = snap.Version()
+		lines, err := roundRows(snap, len(got)%2 == 0)
+		if err != nil {
+			return nil, err
+		}
+		for _, l := range lines {
+			got = append(got, fmt.Sprintf("%d %s", last, l))
+		}
+	}
+	slices.Sort(got)
+	return got, nil
+}
+
 // TestFollowFixtures follows every fixture from its first snapshot or changelog
 // on: the rows of each snapshot are those that Java's streaming read gives.
 func TestFollowFixtures(t *testing.T) {
@@ -129,37 +158,17 @@ func TestFollowFixtures(t *testing.T) {
 				t.Errorf("%s: %v", rel, err)
 				return nil
 			}
-			defer s.Close()
-			var got []string
-			for last := int64(0); last != ids[len(ids)-1]; {
-				c, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
-				snap, err := s.Next(c)
-				late := c.Err() != nil
-				cancel()
-				if late {
-					break // the last snapshots have no changes
-				}
-				if err != nil {
-					t.Errorf("%s: %v", rel, err)
-					return nil
-				}
-				last = snap.Version()
-				lines, err := roundRows(snap, len(got)%2 == 0)
-				if what, ok := testkit.Refusal(err); ok {
-					t.Logf("%s: %s", rel, what)
-					refused++
-					return nil
-				}
-				if err != nil {
-					t.Errorf("%s: %v", rel, err)
-					return nil
-				}
-				for _, l := range lines {
-					got = append(got, fmt.Sprintf("%d %s", last, l))
-				}
+			got, err := followed(s, ids[len(ids)-1])
+			if what, ok := testkit.Refusal(err); ok {
+				t.Logf("%s: %s", rel, what)
+				refused++
+				return nil
+			}
+			if err != nil {
+				t.Errorf("%s: %v", rel, err)
+				return nil
 			}
 			slices.Sort(want)
-			slices.Sort(got)
 			if !slices.Equal(got, want) {
 				t.Errorf("%s: %d changes, want %d\n got %s\nwant %s", rel, len(got), len(want), except(got, want), except(want, got))
 				return nil
@@ -199,7 +208,6 @@ func TestFollow(t *testing.T) {
 		{"scan.tag-name=x", "follow table d.t: 'scan.tag-name', 'scan.watermark' and 'scan.version' name one version; start at a 'scan.snapshot-id' or a 'scan.timestamp'"},
 		{"incremental-between=1,2", "follow table d.t: 'scan.mode' = 'incremental' has an end, it cannot be read continuously"},
 		{"scan.mode=latest-delta", "follow table d.t: 'scan.mode' = 'latest-delta' has an end, it cannot be read continuously"},
-		{"streaming-read-overwrite=true", "this version does not support 'streaming-read-overwrite' (table d.t)"},
 		{"consumer-id=../x", "follow table d.t: 'consumer-id' is '../x', which is no name of a file"},
 	} {
 		var options []string
@@ -355,5 +363,74 @@ func TestConsumer(t *testing.T) {
 	}
 	if got := round(t, s); !strings.Contains(got, "snapshot 2, whose changes come next, has expired; the earliest is 3") {
 		t.Error(got)
+	}
+}
+
+// TestFollowOverwrites follows tables through overwrites, without a changelog
+// producer and with the options of overwrites, as Java does.
+func TestFollowOverwrites(t *testing.T) {
+	program := testkit.Tool(t, "THERMOCLINE_PAIMON_JAVA")
+	d := newDriver()
+	out := t.TempDir()
+	var in strings.Builder
+	type job struct{ dir, file, option string }
+	var jobs []job
+	for _, name := range []string{"overwrite_dynamic_static", "overwrite_pk_truncate", "partition_multi_overwrite", "dv_append_bitmap32", "deduplicate_sequence_field", "postpone_compacted"} {
+		dir := filepath.Join(testkit.Shared(t, "fixtures/paimon-latest"), name, "default.db/t")
+		if _, err := os.Stat(dir); err != nil {
+			continue
+		}
+		tb, err := d.Open(ctx, dir, catalog.Identifier{Database: "default", Table: "t"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		j := job{dir, filepath.Join(out, name), "streaming-read-overwrite"}
+		if len(tb.Schema().PrimaryKeys) == 0 {
+			if _, err := follow(tb, j.option, "true"); !errs.Is(err, errs.WrongArguments) {
+				t.Errorf("%s: %v", name, err)
+			}
+			j.option = "streaming-read-append-overwrite"
+		}
+		jobs = append(jobs, j)
+		fmt.Fprintf(&in, "dump\t%s\t--changelog\t--all\t--option\t%s=true\t> %s\n", dir, j.option, j.file)
+	}
+	cmd := exec.Command(program, "batch")
+	cmd.Stdin = strings.NewReader(in.String())
+	said, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v %s", err, said)
+	}
+	deletions := 0
+	for _, j := range jobs {
+		java, err := os.ReadFile(j.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := strings.Split(strings.TrimSuffix(string(java), "\n"), "\n")[1:]
+		slices.Sort(want)
+		tb, err := d.Open(ctx, j.dir, catalog.Identifier{Database: "default", Table: "t"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids, err := (&read.Source{Name: "t", Files: fileio.Local{}, Dir: j.dir}).IDs(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := follow(tb, "scan.mode", "from-snapshot", "scan.snapshot-id", "1", j.option, "true")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := followed(s, ids[len(ids)-1])
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: %v, %d changes, want %d\n got %s\nwant %s", j.dir, err, len(got), len(want), except(got, want), except(want, got))
+		}
+		for _, l := range got {
+			if strings.Contains(l, " -D ") {
+				deletions++
+			}
+		}
+	}
+	if len(jobs) < 4 || deletions == 0 {
+		t.Errorf("%d tables, %d deletions", len(jobs), deletions)
 	}
 }

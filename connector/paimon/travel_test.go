@@ -331,6 +331,13 @@ func TestTravelOptions(t *testing.T) {
 	} {
 		check(tb, c.options, c.want, c.kind)
 	}
+	// What expiry must keep for them.
+	for between, want := range map[string]int64{"1,3": 2, "0,3": 1, "2,3": 3} {
+		snap, err := tb.Snapshot(ctx, catalog.Ref{Kind: catalog.ByOptions, Options: map[string]string{"incremental-between": between}})
+		if err != nil || connector.Oldest(snap) != want || snap.Version() != 3 {
+			t.Errorf("%s: %v, oldest %d, want %d", between, err, connector.Oldest(snap), want)
+		}
+	}
 	// Options of the table itself.
 	alter := func(options string) connector.Readable {
 		t.Helper()

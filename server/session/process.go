@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/thermocline/thermocline/connector"
 	"github.com/thermocline/thermocline/internal/errs"
 	"github.com/thermocline/thermocline/scan/expr"
 	"github.com/thermocline/thermocline/server/metadata"
@@ -41,7 +42,7 @@ func (s *Server) Pins() []Pin {
 	for _, x := range s.openSessions() {
 		x.mu.Lock()
 		for _, p := range x.pins {
-			out = append(out, Pin{Session: x.id, Table: p.use.Table.UUID(), Snapshot: p.use.Snapshot.Version(), Since: p.since})
+			out = append(out, Pin{Session: x.id, Table: p.use.Table.UUID(), Snapshot: connector.Oldest(p.use.Snapshot), Since: p.since})
 		}
 		x.mu.Unlock()
 	}

@@ -27,6 +27,7 @@ type changes struct {
 	before *spec.Snapshot // nil: the table was empty
 
 	postponed bool // files that wait for a bucket count, too
+	overwrite bool // the one snapshot is an overwrite, which takes files away
 }
 
 // changesOf makes the state of the rows that snapshots added, without any when
@@ -305,14 +306,18 @@ func (st *State) planChanges(ctx context.Context, req connector.ScanRequest) (*c
 	if err != nil {
 		return nil, err
 	}
-	if st.changes.diff {
+	switch {
+	case st.changes.diff:
 		return st.planDiff(ctx, req, g)
+	case st.changes.overwrite && len(st.schema.PrimaryKeys) > 0:
+		return st.planOverwritten(ctx, req, g)
 	}
 	return st.planAdded(ctx, req, g)
 }
 
-// added returns the files that the snapshots of the changes added, in that order.
-func (st *State) added(ctx context.Context, keep *partitionFilter) (*liveFiles, error) {
+// changed returns the files that the snapshots of the changes added, or took
+// away, in that order.
+func (st *State) changed(ctx context.Context, keep *partitionFilter, kind spec.FileKind) (*liveFiles, error) {
 	var metas []spec.ManifestMeta
 	var of []*spec.Snapshot
 	for _, snap := range st.changes.snaps {
@@ -352,7 +357,8 @@ func (st *State) added(ctx context.Context, keep *partitionFilter) (*liveFiles, 
 		}
 		for i := range x.Len() {
 			switch {
-			case x.Kind(i) != spec.FileAdd:
+			case st.changes.overwrite && x.Kind(i) != kind:
+			case x.Kind(i) != kind:
 				return nil, errs.Corruptf("table %s, snapshot %d: %s takes the file %s away, although the snapshot only adds", st.src.Name, of[s].ID, metas[s].FileName, x.Name(i))
 			case !wanted[x.Partition(i)], x.Bucket(i) == spec.PostponeBucket && !st.changes.postponed, st.level > 0 && x.Level(i) != st.level:
 			default:
@@ -370,7 +376,7 @@ func (st *State) planAdded(ctx context.Context, req connector.ScanRequest, g *me
 		filter = nil
 	}
 	p := newPruner(st, g, filter)
-	l, err := st.added(ctx, p.partitions())
+	l, err := st.changed(ctx, p.partitions(), spec.FileAdd)
 	if err != nil {
 		return nil, err
 	}
@@ -492,6 +498,20 @@ func (st *State) differing(ctx context.Context, g *merge.Rules, keep *partitionF
 		return a.id < b.id
 	})
 	return live, out, nil
+}
+
+// Oldest implements connector.Spanning.
+func (st *State) Oldest() int64 {
+	oldest := st.Version()
+	if c := st.changes; c != nil {
+		if c.before != nil {
+			oldest = min(oldest, c.before.ID)
+		}
+		if len(c.snaps) > 0 {
+			oldest = min(oldest, c.snaps[0].ID)
+		}
+	}
+	return oldest
 }
 
 // Changes reports whether the state is changes, not a version.

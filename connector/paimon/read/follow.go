@@ -26,6 +26,8 @@ type Follower struct {
 	delay    time.Duration
 	bound    *int64 // the watermark after which the stream ends
 	consumer string
+	// overwrites: the difference that an overwrite made is read, too.
+	overwrites bool
 
 	first     bool  // the first round is still to come
 	next      int64 // the snapshot that comes next; 0: not known yet
@@ -61,8 +63,6 @@ func (s *Source) Follow(ctx context.Context, ref catalog.Ref) (*Follower, error)
 		return nil, errs.Userf(errs.WrongArguments, "follow table %s: '%s' = '%s' has an end, it cannot be read continuously", s.Name, optMode, f.start.mode)
 	case o.Has(optTag) || o.Has(optWatermark) || o.Has(optVersion):
 		return nil, errs.Userf(errs.WrongArguments, "follow table %s: '%s', '%s' and '%s' name one version; start at a '%s' or a '%s'", s.Name, optTag, optWatermark, optVersion, optSnapshot, optTimestamp)
-	case o.Bool("streaming-read-overwrite", false) || o.Bool("streaming-read-append-overwrite", false):
-		return nil, errs.Unsupportedf(-1, "'streaming-read-overwrite' (table %s)", s.Name)
 	case o.Has(fallbackOption):
 		return nil, errs.Unsupportedf(-1, "continuous reads of tables with '%s' (table %s)", fallbackOption, s.Name)
 	}
@@ -79,6 +79,13 @@ func (s *Source) Follow(ctx context.Context, ref catalog.Ref) (*Follower, error)
 	f.consumer = o.String("consumer-id", "")
 	if o.Has("consumer-id") && (f.consumer == "" || strings.ContainsAny(f.consumer, "/\\\x00")) {
 		return nil, errs.Userf(errs.WrongArguments, "follow table %s: 'consumer-id' is '%s', which is no name of a file", s.Name, f.consumer)
+	}
+	f.overwrites = o.Bool("streaming-read-overwrite", false)
+	if len(schema.PrimaryKeys) == 0 {
+		if f.overwrites {
+			return nil, errs.Userf(errs.WrongArguments, "follow table %s: it has no primary key; there 'streaming-read-append-overwrite' reads what an overwrite added", s.Name)
+		}
+		f.overwrites = o.Bool("streaming-read-append-overwrite", false)
 	}
 	f.refresh = o.Duration("consumer.expiration-time", 0) / 3
 	if o.Err != nil {
@@ -151,6 +158,11 @@ func (f *Follower) step(ctx context.Context) (st *State, end bool, err error) {
 			return nil, false, nil
 		}
 		f.next++
+		if snap.CommitKind == spec.KindOverwrite && f.overwrites {
+			st := f.src.changesOf(ctx, []*spec.Snapshot{snap}, false, f.schema)
+			st.changes.overwrite, st.keepDeletes = true, true
+			return st, false, nil
+		}
 		if changelog := f.producer != "none"; changelog && snap.ChangelogManifestList != "" || !changelog && snap.CommitKind == spec.KindAppend {
 			st := f.src.changesOf(ctx, []*spec.Snapshot{snap}, changelog, f.schema)
 			st.changes.postponed = !changelog

@@ -33,7 +33,7 @@ type State struct {
 	fallbackErr error
 }
 
-var _ connector.Snapshot = (*State)(nil)
+var _ connector.Spanning = (*State)(nil)
 
 // NewState makes the state of a snapshot (nil: empty) as it reads under schema.
 func NewState(src *Source, snap *spec.Snapshot, schema *catalog.Schema) *State {
