@@ -2,6 +2,7 @@ package merge
 
 import (
 	"encoding/binary"
+	"math"
 
 	"github.com/thermocline/thermocline/catalog"
 	"github.com/thermocline/thermocline/internal/vector"
@@ -12,6 +13,7 @@ import (
 type keyShape struct {
 	pair     bool // two 32-bit columns make up the whole prefix
 	exact    bool // equal prefixes are equal keys
+	skip     int  // how many columns equal prefixes make equal
 	nullable bool
 }
 
@@ -22,18 +24,23 @@ func shapeOf(types []catalog.Type) (s keyShape) {
 	if s.nullable {
 		return s
 	}
+	if len(types) > 0 && whole(types[0].Physical()) {
+		s.skip = 1
+	}
 	switch len(types) {
 	case 0:
 		s.exact = true
 	case 1:
-		k := types[0].Physical()
-		s.exact = k == vector.I8 || k == vector.I32 || k == vector.I64
+		s.exact = whole(types[0].Physical())
 	case 2:
 		s.pair = types[0].Physical() == vector.I32 && types[1].Physical() == vector.I32
 		s.exact = s.pair
 	}
 	return s
 }
+
+// whole reports whether a prefix holds a whole value.
+func whole(k vector.Kind) bool { return k == vector.I8 || k == vector.I32 || k == vector.I64 }
 
 // normalize appends the prefixes of n keys.
 func (s keyShape) normalize(dst []uint64, keys []*vector.Vec, n int) []uint64 {
@@ -69,6 +76,12 @@ func (s keyShape) normalize(dst []uint64, keys []*vector.Vec, n int) []uint64 {
 		at = func(i int) uint64 { return uint64(uint32(p.I32s[i]) ^ 1<<31) }
 	case vector.I64:
 		at = func(i int) uint64 { return uint64(p.I64s[i]) ^ 1<<63 }
+	case vector.I128:
+		at = func(i int) uint64 { return uint64(p.I128s[i].Hi) ^ 1<<63 }
+	case vector.F32:
+		at = func(i int) uint64 { return floatPrefix(float64(p.F32s[i])) }
+	case vector.F64:
+		at = func(i int) uint64 { return floatPrefix(p.F64s[i]) }
 	case vector.Str:
 		at = func(i int) uint64 { return prefix(p, i) }
 	default:
@@ -82,6 +95,18 @@ func (s keyShape) normalize(dst []uint64, keys []*vector.Vec, n int) []uint64 {
 		dst = append(dst, at(v.At(i)))
 	}
 	return dst
+}
+
+// floatPrefix orders floats as vector.CompareF64 does: NaN last, -0 before 0.
+func floatPrefix(x float64) uint64 {
+	if x != x {
+		return math.MaxUint64
+	}
+	b := math.Float64bits(x)
+	if b>>63 != 0 {
+		return ^b
+	}
+	return b | 1<<63
 }
 
 // prefix returns the first eight bytes of a string, big endian.

@@ -143,6 +143,7 @@ type cursor struct {
 	cols   []*vector.Vec
 	keys   []*vector.Vec
 	norm   []uint64 // order-preserving prefixes of the keys
+	skip   int      // columns of keys that norm holds
 	seqs   []int64
 	kinds  []vector.RowKind // nil: all are additions
 	level  int32
@@ -168,6 +169,9 @@ func New(cfg Config, runs []Run) (*Merger, error) {
 	if m.rows <= 0 || m.rows > vector.MaxBatchRows {
 		m.rows = vector.BatchRows
 	}
+	if cfg.Changes != nil {
+		m.rows = min(m.rows, vector.MaxBatchRows/4) // a row may make two changes
+	}
 	at := func(c int) int { return slices.Index(cfg.Columns, c) }
 	names := s.TrimmedPrimaryKeys()
 	for _, k := range s.Columns(names) {
@@ -183,7 +187,7 @@ func New(cfg Config, runs []Run) (*Merger, error) {
 	m.keys = m.keys[:len(names)]
 	m.shape = shapeOf(spec.TypesOf(s, names))
 	for i, r := range runs {
-		m.cur = append(m.cur, &cursor{id: i, run: r})
+		m.cur = append(m.cur, &cursor{id: i, run: r, skip: m.shape.skip})
 	}
 	if !cfg.Rules.Plain() {
 		m.group = newGroup(m)
@@ -522,7 +526,7 @@ func (m *Merger) checkOrder(c *cursor) error {
 		repeats = 1
 	}
 	if c.last.set {
-		l := &cursor{keys: c.last.keys, norm: []uint64{c.last.norm}}
+		l := &cursor{keys: c.last.keys, norm: []uint64{c.last.norm}, skip: c.skip}
 		if c.last.norm >= c.norm[0] && (m.shape.exact || compareRows(l, 0, c, 0) >= 0) {
 			return bad()
 		}

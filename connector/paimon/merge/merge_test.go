@@ -60,6 +60,15 @@ var keyForms = []keyForm{
 		func(c []*vector.Vec, i int) int64 {
 			return int64(c[0].Flatten().I32s[i]+50)*7 + int64(c[1].Flatten().I32s[i]+3)
 		}},
+	{"DOUBLE", []catalog.Field{{Name: "k", Type: catalog.TDouble.Required()}},
+		func(c []*vector.Vec, k int64) { c[0].AppendF64(float64(k-300) / 4) },
+		func(c []*vector.Vec, i int) int64 { return int64(4*c[0].Flatten().F64s[i]) + 300 }},
+	{"DECIMAL(30), INT", []catalog.Field{{Name: "k", Type: catalog.TDecimal(30, 0).Required()}, {Name: "l", Type: catalog.TInt.Required()}},
+		func(c []*vector.Vec, k int64) {
+			c[0].AppendI128(vector.Int128{Hi: k/9 - 20, Lo: uint64(k / 3)})
+			c[1].AppendI32(int32(k))
+		},
+		func(c []*vector.Vec, i int) int64 { return int64(c[1].Flatten().I32s[i]) }},
 	{"BIGINT, STRING", []catalog.Field{{Name: "k", Type: catalog.TBigInt.Required()}, {Name: "l", Type: catalog.TString.Required()}},
 		func(c []*vector.Vec, k int64) { c[0].AppendI64(k / 5); c[1].AppendString(fmt.Sprint(k % 5)) },
 		func(c []*vector.Vec, i int) (k int64) {

@@ -135,7 +135,7 @@ func compareRows(a *cursor, i int, b *cursor, j int) int {
 		}
 		return 1
 	}
-	for k := range a.keys {
+	for k := a.skip; k < len(a.keys); k++ {
 		if c := vector.Compare(a.keys[k], i, b.keys[k], j); c != 0 {
 			return c
 		}
