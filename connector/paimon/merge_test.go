@@ -56,7 +56,7 @@ func TestMergeAgainstMap(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, compaction %t, large %t", km.name, compact, c.large), func(t *testing.T) {
 				r := rand.New(rand.NewPCG(uint64(seed), 77))
 				d := driverOver(fileio.NewMemory())
-				s := &catalog.Schema{Options: map[string]string{"bucket": buckets, "target-file-size": "64 kb"}}
+				s := &catalog.Schema{Options: map[string]string{"bucket": buckets, "target-file-size": "64 kb", "source.split.target-size": "64 kb"}}
 				for i, kt := range km.types {
 					s.Fields = append(s.Fields, catalog.Field{Name: fmt.Sprintf("k%d", i), Type: kt})
 					s.PrimaryKeys = append(s.PrimaryKeys, fmt.Sprintf("k%d", i))
@@ -66,6 +66,7 @@ func TestMergeAgainstMap(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
+				divided := 0
 				types := []catalog.Type{}
 				for _, f := range tb.Schema().Fields {
 					types = append(types, f.Type)
@@ -109,6 +110,13 @@ func TestMergeAgainstMap(t *testing.T) {
 						want = append(want, row)
 					}
 					slices.Sort(want)
+					if snap, err := tb.Snapshot(ctx, catalog.Ref{}); err != nil {
+						t.Fatal(err)
+					} else if plan, err := snap.Plan(ctx, connector.ScanRequest{Columns: []int{0}}); err != nil {
+						t.Fatal(err)
+					} else if commit > 0 && len(plan.Splits) > 1 {
+						divided++
+					}
 					for _, o := range []scanOptions{{}, {batch: 20 + 100*(commit%3), noPruning: true}} {
 						got, _, err := rows(tb, catalog.Ref{}, o)
 						if err != nil {
@@ -118,6 +126,9 @@ func TestMergeAgainstMap(t *testing.T) {
 							t.Fatalf("commit %d, %+v: %d rows, want %d", commit, o, len(got), len(want))
 						}
 					}
+				}
+				if c.large && divided == 0 {
+					t.Error("no section was divided")
 				}
 			})
 		}

@@ -17,8 +17,10 @@
 package merge
 
 import (
+	"cmp"
 	"context"
 	"slices"
+	"sort"
 
 	"github.com/thermocline/thermocline/catalog"
 	"github.com/thermocline/thermocline/connector/paimon/spec"
@@ -91,6 +93,9 @@ type Config struct {
 	// Repeats: a run may have several rows of a key, as a sorted write buffer has.
 	// They lie in one batch.
 	Repeats bool
+	// From and To restrict the merge to the keys from From on, before To: a value
+	// for each column of the trimmed primary key; nil is no bound.
+	From, To []*vector.Vec
 	// Changes is what else is to be found out; nil is nothing. It does not go with
 	// Unordered.
 	Changes *Changes
@@ -111,7 +116,9 @@ type Merger struct {
 	cfg   Config
 	rows  int // most rows of a batch
 	shape keyShape
-	keys  []int     // positions of the key columns in batches
+	keys  []int   // positions of the key columns in batches
+	from  *cursor // one row with the key Config.From, nil: no bound
+	to    *cursor
 	cur   []*cursor // one a run, then those of made rows
 	runs  int
 	tree  tree
@@ -138,8 +145,12 @@ type cursor struct {
 	id     int
 	run    Run
 	rows   *Rows
-	n      int // rows in the batch
+	len    int // rows in the batch
+	first  int // those before are below Config.From
+	n      int // the end of those that count
 	pos    int
+	within bool // From is behind
+	beyond bool // To is in the batch
 	cols   []*vector.Vec
 	keys   []*vector.Vec
 	norm   []uint64 // order-preserving prefixes of the keys
@@ -186,6 +197,7 @@ func New(cfg Config, runs []Run) (*Merger, error) {
 	}
 	m.keys = m.keys[:len(names)]
 	m.shape = shapeOf(spec.TypesOf(s, names))
+	m.from, m.to = m.bound(cfg.From), m.bound(cfg.To)
 	for i, r := range runs {
 		m.cur = append(m.cur, &cursor{id: i, run: r, skip: m.shape.skip})
 	}
@@ -461,17 +473,65 @@ func (m *Merger) result() *Rows {
 	return &m.rowsOut
 }
 
-// load reads the next batch of a run and prepares its keys. At the end c.n is 0.
+// load reads the next batch of a run with rows that count. At the end c.n is 0.
 func (m *Merger) load(ctx context.Context, c *cursor) error {
-	if c.n > 0 {
+	for {
+		if err := m.fetch(ctx, c); err != nil || c.n == 0 {
+			return err
+		}
+		if m.restrict(c); c.pos < c.n {
+			return nil
+		}
+		if c.beyond {
+			c.n = 0
+			return nil
+		}
+	}
+}
+
+// bound makes a row of a key; nil for none.
+func (m *Merger) bound(key []*vector.Vec) *cursor {
+	if key == nil {
+		return nil
+	}
+	return &cursor{keys: key, norm: m.shape.normalize(nil, key, 1), skip: m.shape.skip}
+}
+
+// restrict leaves out the rows of c's batch that lie outside of the bounds.
+func (m *Merger) restrict(c *cursor) {
+	if m.from != nil && !c.within {
+		c.first = sort.Search(c.len, func(i int) bool { return m.compare(c, i, m.from, 0) >= 0 })
+		c.pos, c.within = c.first, c.first < c.len
+	}
+	if m.to != nil && m.compare(c, c.len-1, m.to, 0) >= 0 {
+		c.n = sort.Search(c.len, func(i int) bool { return m.compare(c, i, m.to, 0) >= 0 })
+		c.beyond = true
+	}
+}
+
+// compare is compareRows for any shape of keys.
+func (m *Merger) compare(a *cursor, i int, b *cursor, j int) int {
+	if m.shape.exact {
+		return cmp.Compare(a.norm[i], b.norm[j])
+	}
+	return compareRows(a, i, b, j)
+}
+
+// fetch reads the next batch of a run and prepares its keys. At the end c.n is 0.
+func (m *Merger) fetch(ctx context.Context, c *cursor) error {
+	if c.len > 0 {
 		c.remember(m.shape)
 	}
-	c.rows, c.n, c.pos, c.given, c.hidden, c.sel, c.flat = nil, 0, 0, false, c.hidden[:0], nil, c.flat[:0]
+	c.rows, c.len, c.first, c.n, c.pos, c.given, c.hidden, c.sel, c.flat = nil, 0, 0, 0, 0, false, c.hidden[:0], nil, c.flat[:0]
 	m.out.forget(c)
 	if m.changes != nil {
 		m.changes.out.forget(c)
 	}
 	for {
+		if c.beyond { // what follows lies beyond Config.To
+			c.cols, c.keys, c.kinds, c.seqs = nil, nil, nil, nil
+			return nil
+		}
 		r, err := c.run.Next(ctx)
 		if err != nil {
 			return err
@@ -487,7 +547,7 @@ func (m *Merger) load(ctx context.Context, c *cursor) error {
 		r = r.Compact()
 		b := r.Batch
 		c.seqs = r.Seqs
-		c.n, c.cols, c.kinds = b.Len, b.Cols, b.Kinds
+		c.len, c.n, c.cols, c.kinds = b.Len, b.Len, b.Cols, b.Kinds
 		break
 	}
 	c.keys = c.keys[:0]
@@ -505,13 +565,13 @@ func (m *Merger) load(ctx context.Context, c *cursor) error {
 
 // remember keeps the last key of c's batch, which goes, to check the order.
 func (c *cursor) remember(s keyShape) {
-	c.last.set, c.last.norm, c.last.keys = true, c.norm[c.n-1], c.last.keys[:0]
+	c.last.set, c.last.norm, c.last.keys = true, c.norm[c.len-1], c.last.keys[:0]
 	if s.exact {
 		return
 	}
 	for _, k := range c.keys {
 		v := vector.NewLike(k.Values(), 1)
-		v.AppendFrom(k, c.n-1)
+		v.AppendFrom(k, c.len-1)
 		c.last.keys = append(c.last.keys, v)
 	}
 }

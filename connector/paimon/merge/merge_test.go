@@ -449,6 +449,15 @@ func plainKinds(rows []row) []row {
 	return rows
 }
 
+// keyOf makes one key.
+func keyOf(f keyForm, k int64) (cols []*vector.Vec) {
+	for _, c := range f.fields {
+		cols = append(cols, c.Type.NewVec(1))
+	}
+	f.fill(cols, k)
+	return cols
+}
+
 // TestEngines merges random runs by every engine and compares with the oracle:
 // in order and not, at several batch sizes, and in two steps, the first keeping
 // deletions as compaction does.
@@ -468,6 +477,27 @@ func TestEngines(t *testing.T) {
 						slices.SortFunc(got, func(x, y row) int { return int(x.key - y.key) })
 						if text(plainKinds(got)) != want {
 							t.Fatalf("%+v: %s", cfg, differ(text(got), want))
+						}
+					}
+					// A range of keys.
+					lo, hi := int64(r.IntN(1500)), int64(r.IntN(1500))
+					for _, cfg := range []Config{{}, {Unordered: true}} {
+						low, high := keyOf(f, lo), keyOf(f, hi)
+						var some []row
+						for _, x := range o.state(runs) {
+							if x.key >= lo && x.key < hi {
+								some = append(some, x)
+							}
+						}
+						cfg.From, cfg.To = low, high
+						if hi%3 == 0 {
+							cfg.To = nil
+							some = slices.DeleteFunc(o.state(runs), func(x row) bool { return x.key < lo })
+						}
+						got, _, _ := mergeRows(t, f, o, cfg, runs, r)
+						slices.SortFunc(got, func(x, y row) int { return int(x.key - y.key) })
+						if text(plainKinds(got)) != text(some) {
+							t.Fatalf("keys %d to %d: %s", lo, hi, differ(text(got), text(some)))
 						}
 					}
 					if len(runs) < 3 || o.order == nil && strings.Contains(o.name, "first") || strings.Contains(o.name, "retracting") {

@@ -160,7 +160,7 @@ func (m *Merger) drain(c *cursor) (*Rows, error) {
 	}
 	if m.changes == nil && m.alone(c) {
 		var sel []uint16
-		if m.out.waiting < c.n {
+		if m.out.waiting < c.len {
 			m.sel = m.sel[:0]
 			for _, s := range m.out.pending {
 				for i := s.From; i < s.To; i++ {
@@ -178,11 +178,11 @@ func (m *Merger) drain(c *cursor) (*Rows, error) {
 // survivors selects the rows of c's batch that count, nil when all do.
 func (m *Merger) survivors(c *cursor) []uint16 {
 	drop := c.kinds != nil && !m.cfg.KeepDeletes
-	if !drop && len(c.hidden) == 0 {
+	if !drop && len(c.hidden) == 0 && c.first == 0 && c.n == c.len {
 		return nil
 	}
 	m.sel = m.sel[:0]
-	at := 0
+	at := c.first
 	fill := func(to int) {
 		if !drop {
 			for ; at < to; at++ {
@@ -201,7 +201,7 @@ func (m *Merger) survivors(c *cursor) []uint16 {
 		at = int(h) + 1
 	}
 	fill(c.n)
-	if len(m.sel) == c.n {
+	if len(m.sel) == c.len {
 		return nil
 	}
 	if m.sel == nil {
@@ -213,7 +213,7 @@ func (m *Merger) survivors(c *cursor) []uint16 {
 // alone reports whether the output is made of rows of c's batch only, and enough
 // of them to hand the batch on.
 func (m *Merger) alone(c *cursor) bool {
-	if m.out.batch.Len > 0 || 4*m.out.waiting < c.n || m.out.waiting == 0 {
+	if m.out.batch.Len > 0 || 4*m.out.waiting < c.len || m.out.waiting == 0 {
 		return false
 	}
 	for _, s := range m.out.pending {
@@ -229,7 +229,7 @@ func (m *Merger) handOn(c *cursor, sel []uint16) *Rows {
 	if sel != nil && len(sel) == 0 {
 		return nil
 	}
-	m.view = vector.Batch{Len: c.n, Seq: -1, Sel: sel, Cols: c.cols[:m.cfg.Out:m.cfg.Out]}
+	m.view = vector.Batch{Len: c.len, Seq: -1, Sel: sel, Cols: c.cols[:m.cfg.Out:m.cfg.Out]}
 	m.rowsOut = Rows{Batch: &m.view, Seqs: c.seqs}
 	if m.cfg.KeepDeletes {
 		m.view.Kinds = c.kinds

@@ -411,7 +411,9 @@ func (st *State) planAdded(ctx context.Context, req connector.ScanRequest, g *me
 		plan.PrunedFiles += len(b.refs) - len(kept)
 		sections = sc.single(sections, kept, len(st.schema.PrimaryKeys) > 0)
 	}
-	plan.Splits, plan.Bytes = sc.splits(sections)
+	if plan.Splits, plan.Bytes, err = sc.splits(sections); err != nil {
+		return nil, err
+	}
 	return plan, nil
 }
 

@@ -147,7 +147,9 @@ func (st *State) planNewFiles(ctx context.Context, req connector.ScanRequest, g 
 			return nil, err
 		}
 	}
-	plan.Splits, plan.Bytes = sc.splits(sections)
+	if plan.Splits, plan.Bytes, err = sc.splits(sections); err != nil {
+		return nil, err
+	}
 	return plan, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/thermocline/thermocline/connector"
 	"github.com/thermocline/thermocline/connector/paimon/merge"
 	"github.com/thermocline/thermocline/connector/paimon/spec"
 	"github.com/thermocline/thermocline/internal/vector"
@@ -25,14 +26,16 @@ func newMergeReader(sc *scan, s *section) (*mergeReader, error) {
 	r := &mergeReader{}
 	var runs []merge.Run
 	ordered, ranked := byAge(s.runs)
+	cfg := merge.Config{Rules: sc.rules, Columns: sc.mergeCols, Out: len(sc.req.Columns), BatchRows: sc.req.BatchRows,
+		KeepDeletes: sc.st.keepDeletes, Unordered: s.rows > orderedRows && !sc.ordered, Ranked: ranked, Budget: sc.req.Budget}
+	filter := sc.restrict(&cfg, s)
 	for _, files := range ordered {
-		run := &runReader{sc: sc, files: files, ranked: ranked}
+		run := &runReader{sc: sc, files: files, ranked: ranked, filter: filter}
 		r.runs = append(r.runs, run)
 		runs = append(runs, run)
 	}
 	var err error
-	r.m, err = merge.New(merge.Config{Rules: sc.rules, Columns: sc.mergeCols, Out: len(sc.req.Columns), BatchRows: sc.req.BatchRows,
-		KeepDeletes: sc.st.keepDeletes, Unordered: s.rows > orderedRows && !sc.ordered, Ranked: ranked, Budget: sc.req.Budget}, runs)
+	r.m, err = merge.New(cfg, runs)
 	if err != nil {
 		return nil, err
 	}
@@ -99,6 +102,7 @@ type runReader struct {
 	sc     *scan
 	files  []*spec.ManifestEntry // still to open
 	ranked bool                  // sequence numbers are not needed
+	filter *connector.Predicate
 	cur    *fileReader
 	batch  vector.Batch
 	kinds  []vector.RowKind
@@ -116,7 +120,7 @@ func (r *runReader) Next(ctx context.Context) (*merge.Rows, error) {
 			r.files = r.files[1:]
 			f, err := r.sc.openFile(ctx, e, fileOptions{
 				merge: true, seqs: !r.ranked, kinds: merge.HoldsDeletions(e) || r.sc.st.keepDeletes,
-				filter: r.sc.filter, keysOnly: true,
+				filter: r.filter, keysOnly: true,
 			})
 			if err != nil {
 				return nil, err

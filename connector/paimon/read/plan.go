@@ -311,7 +311,9 @@ func (st *State) plan(ctx context.Context, req connector.ScanRequest, not map[st
 			return nil, err
 		}
 	}
-	plan.Splits, plan.Bytes = sc.splits(sections)
+	if plan.Splits, plan.Bytes, err = sc.splits(sections); err != nil {
+		return nil, err
+	}
 	plan.Memory = planBytes(l, sections, len(plan.Splits))
 	return plan, nil
 }

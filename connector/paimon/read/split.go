@@ -85,7 +85,8 @@ type section struct {
 	deletes bool                    // not merge: files may hold rows that are deletions
 	part    int32                   // the one file, parts > 1: the share of it to read
 	parts   int32
-	family  *family // files that hold columns of the same rows; runs has all of them
+	keys    *keyRange // merge: only rows with these keys; nil: all
+	family  *family   // files that hold columns of the same rows; runs has all of them
 	rows    int64
 	bytes   int64
 }
@@ -174,10 +175,7 @@ func Sections(files []*spec.ManifestEntry, types []catalog.Type) ([][][]*spec.Ma
 	ks := make([]keyed, len(files))
 	for i, e := range files {
 		var err error
-		ks[i].e = e
-		if ks[i].min, err = e.File.MinKey.Decode(types); err == nil {
-			ks[i].max, err = e.File.MaxKey.Decode(types)
-		}
+		ks[i], err = keysOf(e, types)
 		if err == nil && compareKeys(ks[i].min, ks[i].max) > 0 {
 			err = errs.Corruptf("the smallest key of a file is larger than its largest")
 		}
@@ -252,11 +250,19 @@ const (
 )
 
 // splits packs sections, in order, into splits.
-func (sc *scan) splits(sections []*section) (splits []connector.Split, total int64) {
+func (sc *scan) splits(sections []*section) (splits []connector.Split, total int64, err error) {
 	for _, s := range sections {
 		total += s.bytes
 	}
-	target := max(min(max(total/splitsWanted, minSplitBytes), maxSplitBytes), total/maxSplits)
+	o := spec.NewOptions(sc.st.schema.Options)
+	target := min(max(total/splitsWanted, minSplitBytes), maxSplitBytes)
+	target = max(1, total/maxSplits, min(target, o.Size("source.split.target-size", maxSplitBytes)))
+	if o.Err != nil {
+		return nil, 0, o.Err
+	}
+	if sections, err = sc.divide(sections, target); err != nil {
+		return nil, 0, err
+	}
 	list := cut(sections, target)
 	slab := make([]split, 0, min(total/target+1, int64(len(list))))
 	for from := 0; from < len(list); {
@@ -274,7 +280,7 @@ func (sc *scan) splits(sections []*section) (splits []connector.Split, total int
 	for i := range slab {
 		splits[i] = &slab[i]
 	}
-	return splits, total
+	return splits, total, nil
 }
 
 // cut divides large files that are read alone into parts of about target bytes.
