@@ -8,7 +8,7 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 # Packages whose code runs concurrently; make test runs them with -race too.
 RACE = ./connector/... ./scan/... ./server/exec/... ./server/session/... ./server/mysql/... ./ingest/...
 
-.PHONY: build deps test test-go test-race test-dml interop interop-read interop-random lint fuzz demo bench bench-paimon bench-plan clean
+.PHONY: build deps test test-go test-race test-dml interop interop-read interop-random interop-histories lint fuzz demo bench bench-paimon bench-plan endurance clean
 
 build: ## the binary, bin/thermocline
 	@mkdir -p bin
@@ -43,6 +43,9 @@ N ?= 1000
 SEED ?= 1
 interop-random: ## N random tables that Java Paimon makes read equal after every snapshot (seconds each); needs ../shared and Java
 	THERMOCLINE_PAIMON_JAVA=$(JAVA_PAIMON) THERMOCLINE_RANDOM_TABLES=$(N) THERMOCLINE_RANDOM_SEED=$(SEED) THERMOCLINE_RANDOM_STEPS=0 go test -count=1 -timeout 48h -run 'TestJavaRandom' -v ./connector/paimon
+
+interop-histories: ## N random histories, ours, begun by Java and ended by Java; needs ../shared and Java
+	THERMOCLINE_PAIMON_JAVA=$(JAVA_PAIMON) THERMOCLINE_HISTORIES=$(N) THERMOCLINE_RANDOM_SEED=$(SEED) THERMOCLINE_RANDOM_STEPS=0 go test -count=1 -timeout 48h -run 'TestJavaHistories' -v ./connector/paimon
 
 lint: ## gofmt, go vet, staticcheck
 	@out=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "not gofmt-ed: $$out"; exit 1; fi

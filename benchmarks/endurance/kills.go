@@ -278,6 +278,7 @@ func kills(ctx context.Context, args []string) error {
 	}
 	// What the last statements did is known after they were asked for; then
 	// leftovers go, and nothing else does.
+	pause(ctx, 3*time.Second) // what the server still did when it was asked to stop is over
 	orphans := map[string]string{}
 	statements, unknown := 0, 0
 	for _, w := range workers {
@@ -287,10 +288,14 @@ func kills(ctx context.Context, args []string) error {
 		}
 		statements, unknown = statements+w.statements, unknown+w.unknown
 	}
+	var now string
+	if err := mdb.QueryRowContext(ctx, "SELECT NOW() - INTERVAL 1 SECOND").Scan(&now); err != nil {
+		return err
+	}
 	for _, t := range []string{"e.t", "e.a"} {
-		var deleted, rest sql.NullString
-		q := fmt.Sprintf("CALL sys.remove_orphan_files(`table` => '%s', older_than => '%s')", t, time.Now().Add(time.Hour).Format("2006-01-02 15:04:05"))
-		if err := mdb.QueryRowContext(ctx, q).Scan(&deleted, &rest); err != nil {
+		var deleted sql.NullString
+		q := fmt.Sprintf("CALL sys.remove_orphan_files(`table` => '%s', older_than => '%s')", t, now)
+		if err := mdb.QueryRowContext(ctx, q).Scan(&deleted); err != nil {
 			return fmt.Errorf("%s: %w", q, err)
 		}
 		orphans[t] = deleted.String
