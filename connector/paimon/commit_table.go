@@ -110,11 +110,4 @@ func (c *tableCommit) show(ctx context.Context, cm *connector.Committable) {
 	}
 }
 
-// Lease keeps other commits of this process to the table back until release is
-// called, for a statement that reads it and commits what it made of that. The
-// context that it returns is for that commit.
-func (t *Table) Lease(ctx context.Context) (context.Context, func(), error) {
-	return t.driver.registry.Lease(ctx, t.paths())
-}
-
 func (t *Table) paths() *spec.Paths { return spec.NewPaths(t.dir, t.id.Branch, t.schema) }

@@ -156,10 +156,7 @@ func lines(t *testing.T, path string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var out []string
-	for _, l := range strings.Split(strings.TrimSpace(string(b)), "\n")[1:] {
-		out = append(out, l)
-	}
+	out := strings.Split(strings.TrimSpace(string(b)), "\n")[1:]
 	slices.Sort(out)
 	return out
 }

@@ -22,8 +22,9 @@ type indexSpec struct {
 // readIndexes reads 'file-index.<kind>.columns' and refuses what cannot be built.
 func readIndexes(s *catalog.Schema, o *spec.Options) (list []indexSpec, threshold int64, err error) {
 	for key, v := range s.Options {
-		kind, ok := strings.CutPrefix(key, "file-index.")
-		if kind, ok = strings.CutSuffix(kind, ".columns"); !ok || strings.Contains(kind, ".") || !strings.HasPrefix(key, "file-index.") {
+		rest, ok := strings.CutPrefix(key, "file-index.")
+		kind, columns := strings.CutSuffix(rest, ".columns")
+		if !ok || !columns || strings.Contains(kind, ".") {
 			continue
 		}
 		for _, name := range strings.Split(v, ",") {

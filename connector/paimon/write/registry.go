@@ -10,8 +10,8 @@ import (
 
 // Registry keeps the writers of one process apart that work on the same tables:
 // ingest, SQL statements and compaction. A bucket is compacted by one at a time,
-// and whoever reads a table to change it, or commits, can have it alone. The zero
-// value is ready; nil keeps nobody apart. It is safe for concurrent use.
+// and a table is committed to by one at a time. The zero value is ready; nil keeps
+// nobody apart. It is safe for concurrent use.
 type Registry struct {
 	mu   sync.Mutex
 	held map[string]*hold
@@ -70,24 +70,10 @@ func (r *Registry) acquire(ctx context.Context, name string, try bool) (func(), 
 	}, nil
 }
 
-// leased is the key of the table that a context has leased.
-type leased struct{}
-
-// Lease keeps other commits of the process to a table, or branch, back until the
-// caller calls release. Commits under the context that it returns go ahead.
-func (r *Registry) Lease(ctx context.Context, p *spec.Paths) (_ context.Context, release func(), err error) {
-	name := "table " + p.SnapshotDir()
-	release, err = r.acquire(ctx, name, false)
-	return context.WithValue(ctx, leased{}, name), release, err
-}
-
-// Commit waits until nobody else has leased the table.
+// Commit gives the caller the commits to a table, or branch of it, until it calls
+// release: those of one process go one after the other instead of racing.
 func (r *Registry) Commit(ctx context.Context, p *spec.Paths) (release func(), err error) {
-	name := "table " + p.SnapshotDir()
-	if ctx.Value(leased{}) == name {
-		return func() {}, nil
-	}
-	return r.acquire(ctx, name, false)
+	return r.acquire(ctx, "table "+p.SnapshotDir(), false)
 }
 
 // compact gives a compaction its bucket. Without wait, release is nil when another

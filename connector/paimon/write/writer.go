@@ -1,23 +1,29 @@
-// Package write turns batches of rows into data files of Paimon tables:
-// primary-key tables with fixed buckets (merge engine deduplicate) and append
-// tables. It also compacts the buckets that it writes.
+// Package write turns batches of rows into data files of Paimon tables: append
+// tables and primary-key tables of every bucket mode, with all merge engines and
+// changelog producers. It also compacts: the buckets that a Writer writes, and
+// whole tables apart from any writer.
 //
 // Invariants. Rows of a bucket get sequence numbers in the order in which they
-// were written, above all that the bucket has. A file is finished before a
-// message names it. Files that no message named are removed by Close. What a
-// table asks for and this version cannot do is refused by name before anything
-// is written (Check). Buffered rows are reserved from the budget.
+// were written, above all that the bucket has; where another commit came first,
+// Replay writes them again. A file is finished before a message names it. Files
+// that no message named are removed by Close. What a table asks for and this
+// version cannot do is refused by name before anything is written (Check).
+// Buffered rows are reserved from the budget.
 //
-// The formats follow Java Paimon's KeyValueFileStoreWrite, AppendOnlyWriter and
-// MergeTreeCompactManager.
+// The formats follow Java Paimon's KeyValueFileStoreWrite, AppendOnlyWriter,
+// MergeTreeCompactManager, HashBucketAssigner, GlobalIndexAssigner and
+// AppendCompactCoordinator.
 //
-// Start reading at Writer.
+// Start reading at Writer. Where rows go is in route.go (assign.go, keyindex.go,
+// postpone.go), how they become files in flush.go and file.go, what PrepareCommit
+// hands out in handout.go. compact.go is one compaction of a bucket, levels.go
+// what it takes, compacttable.go and appendcompact.go are those of tables.
+// change.go changes rows of append tables by their addresses.
 package write
 
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"runtime"
 	"slices"
 	"time"
@@ -237,32 +243,6 @@ func (w *Writer) Write(ctx context.Context, b *vector.Batch) error {
 	return w.take(ctx, b)
 }
 
-// take places the rows of a complete batch and buffers them.
-func (w *Writer) take(ctx context.Context, b *vector.Batch) error {
-	b, touched, err := w.route(ctx, b)
-	defer func() {
-		for _, k := range touched {
-			k.sel = k.sel[:0]
-		}
-	}()
-	if err == nil {
-		err = w.openAll(ctx, touched)
-	}
-	if err != nil {
-		if w.opts.mode == crossBuckets || w.opts.mode == dynamicBuckets {
-			w.err = err // keys were given places
-		}
-		return err // nothing of the batch was taken
-	}
-	for _, k := range touched {
-		if err := w.add(ctx, k, b); err != nil {
-			w.err = err // a part of the batch was taken
-			return err
-		}
-	}
-	return nil
-}
-
 func (w *Writer) usable() error {
 	if w.closed {
 		return errs.Internalf("write to %s: the writer is closed", w.cfg.Paths.Root())
@@ -271,119 +251,6 @@ func (w *Writer) usable() error {
 		return errs.New(errs.ClassOf(w.err), errs.KindOf(w.err), "write to %s: an earlier write failed: %w", w.cfg.Paths.Root(), w.err)
 	}
 	return nil
-}
-
-// skips reports whether a row of the kind is left out.
-func (w *Writer) skips(kind vector.RowKind) (bool, error) {
-	if !retract(kind) {
-		return false, nil
-	}
-	if w.opts.ignoreDelete || w.opts.ignoreUpdateBefore && kind == vector.UpdateBefore {
-		return true, nil
-	}
-	if !w.opts.keyed {
-		return false, errs.Userf(errs.WrongArguments, "write to %s: an append table (without a primary key) cannot take a %s row; set 'ignore-delete' to leave such rows out",
-			w.cfg.Paths.Root(), vector.RowKindString(kind))
-	}
-	return false, nil
-}
-
-// route sends each row of b to its bucket: it fills bucket.sel and returns the
-// buckets that got rows. The batch that it returns, which sel refers to, is b
-// unless rows had to be added.
-func (w *Writer) route(ctx context.Context, b *vector.Batch) (*vector.Batch, []*bucket, error) {
-	if w.opts.mode == crossBuckets {
-		out, touched, err := w.placeByKey(ctx, b)
-		if out == nil {
-			out = b
-		}
-		return out, touched, err
-	}
-	var touched []*bucket
-	part, key := pickCols(b, w.partCols), pickCols(b, w.keyCols)
-	var only *bucket // where all rows go
-	fixed := w.fixedBucket()
-	if len(part) == 0 && fixed != nil && b.Rows() > 0 {
-		only = w.bucketAt(spec.EmptyRow, *fixed)
-	}
-	for i := range b.Rows() {
-		row := b.Row(i)
-		kind := b.Kind(row)
-		if skip, err := w.skips(kind); err != nil {
-			return b, touched, err
-		} else if skip {
-			continue
-		}
-		k := only
-		if k == nil {
-			p := spec.EmptyRow
-			if len(part) > 0 {
-				p = w.partEnc.Encode(part, row)
-			}
-			var number int32
-			switch {
-			case fixed != nil:
-				number = *fixed
-			case w.opts.mode == dynamicBuckets:
-				x, err := w.hashIndexOf(ctx, p)
-				if err == nil {
-					number, err = w.assign(x, spec.Hash(w.keyEnc.Encode(key, row).Row()), kind)
-				}
-				if err != nil {
-					return b, touched, err
-				}
-			default:
-				number = spec.Bucket(w.keyEnc.Encode(key, row), w.opts.buckets)
-			}
-			k = w.bucketAt(p, number)
-		}
-		if len(k.sel) == 0 {
-			touched = append(touched, k)
-		}
-		k.sel = append(k.sel, uint16(row))
-	}
-	return b, touched, nil
-}
-
-// fixedBucket returns the bucket that all rows of a partition go to, nil when
-// that depends on the row.
-func (w *Writer) fixedBucket() *int32 {
-	n := int32(spec.UnawareBucket)
-	switch {
-	case w.opts.mode == postponeBucket:
-		n = spec.PostponeBucket
-	case w.opts.mode == unawareBuckets, w.opts.buckets == 1:
-	default:
-		return nil
-	}
-	return &n
-}
-
-// refresh forgets what the writer knows of buckets whose rows were committed by
-// other messages than it made.
-func (w *Writer) refresh(ctx context.Context) error {
-	var again []*bucket
-	for _, k := range w.list {
-		if k.sent == nil || !k.sent.Replaced() {
-			continue
-		}
-		if k.buf.rows > 0 && (w.opts.mode == dynamicBuckets || w.opts.mode == crossBuckets) {
-			w.err = errs.New(errs.Conflict, errs.KindNone, "write to %s: another writer gave keys their places while these rows were placed; write them again", w.cfg.Paths.Root())
-			return w.err
-		}
-		k.base = max(k.base, k.sent.Snapshot())
-		k.sent, k.nextSeq = nil, -1
-		again = append(again, k)
-		if x := w.hashes[string(k.partition)]; x != nil {
-			w.cfg.Budget.Release(x.size)
-			delete(w.hashes, string(k.partition))
-		}
-		if w.keys != nil {
-			w.cfg.Budget.Release(w.keys.size)
-			w.keys = nil
-		}
-	}
-	return w.openAll(ctx, again)
 }
 
 // bucketAt returns a bucket. It may not be open yet.
@@ -474,184 +341,6 @@ func (w *Writer) openAll(ctx context.Context, list []*bucket) error {
 		k.base, k.nextSeq, k.runs, k.changed = base, st.next, st.zero+len(st.runs), true
 	}
 	return nil
-}
-
-// PrepareCommit implements connector.TableWrite.
-func (w *Writer) PrepareCommit(ctx context.Context) ([]connector.CommitMessage, error) {
-	if err := w.usable(); err != nil {
-		return nil, err
-	}
-	if err := w.refresh(ctx); err != nil {
-		return nil, err
-	}
-	for _, k := range w.list {
-		err := w.flush(ctx, k)
-		if err == nil {
-			err = w.closeAppend(ctx, k)
-		}
-		if err != nil {
-			w.err = err
-			return nil, err
-		}
-	}
-	w.commits++
-	all := w.opts.deltaCommits > 0 && w.commits%w.opts.deltaCommits == 0
-	if w.waits() {
-		for _, k := range w.list {
-			if k.compact != nil { // of an earlier commit: its result does not know of these rows
-				<-k.compact.done
-			}
-		}
-	}
-	for _, k := range w.list {
-		if k.compact != nil && k.runs > w.opts.stop { // writing is too fast for compaction: wait
-			select {
-			case <-k.compact.done:
-			case <-ctx.Done():
-				return nil, ctx.Err()
-			}
-		}
-	}
-	var out []connector.CommitMessage
-	for _, k := range w.list {
-		if k.sent != nil {
-			k.base = max(k.base, k.sent.Snapshot())
-		}
-		m := &commit.Message{Partition: k.partition, Bucket: k.bucket, TotalBuckets: w.opts.buckets, Base: k.base, New: k.fresh, Changelog: k.changelog}
-		if w.opts.mode == dynamicBuckets {
-			if err := w.writeHashes(ctx, k, m); err != nil {
-				w.err = err
-				return nil, err
-			}
-		}
-		if w.opts.mode == crossBuckets {
-			m.Base, m.Exclusive = w.keyBase(), true
-		}
-		w.collect(k, m)
-		if w.waits() {
-			m = w.compactNow(ctx, k, m, all)
-		}
-		if k.compact == nil {
-			k.since = len(k.fresh)
-		}
-		k.fresh, k.changelog = nil, nil
-		if !m.Empty() {
-			out = append(out, m)
-			k.sent = m
-		}
-	}
-	if w.compacts() && !w.waits() {
-		w.startCompactions()
-	}
-	return out, nil
-}
-
-func (w *Writer) compacts() bool {
-	return w.opts.compacts && !w.cfg.NoCompaction && w.opts.keyed && w.opts.mode != postponeBucket
-}
-
-// startCompactions starts one for each bucket with enough sorted runs that has
-// none under way.
-func (w *Writer) startCompactions() {
-	for _, k := range w.list {
-		if k.compact != nil || !w.wants(k) {
-			continue
-		}
-		k.changed = false
-		k.compact = &compaction{w: w, b: k, budget: w.cfg.Budget, early: w.due(k)}
-		if k.compact.early {
-			k.lastFull = w.cfg.Now()
-		}
-		k.compact.start(w.background)
-	}
-}
-
-// keyBase is the snapshot up to which the index of all keys knows the table: that
-// which it read, or the writer's last commit.
-func (w *Writer) keyBase() int64 {
-	base := int64(0)
-	if w.keys != nil {
-		base = w.keys.base
-	}
-	for _, k := range w.list {
-		if k.sent != nil {
-			base = max(base, k.sent.Snapshot())
-		}
-	}
-	return base
-}
-
-// wants reports whether a compaction of a bucket may find something to do.
-func (w *Writer) wants(k *bucket) bool {
-	return k.changed && (w.opts.forceUp || k.runs >= w.opts.trigger || w.opts.totalSize > 0 || w.opts.increment > 0 || w.due(k))
-}
-
-// collect puts the result of a bucket's finished compaction, if any, into m.
-func (w *Writer) collect(k *bucket, m *commit.Message) {
-	c := k.compact
-	if c == nil {
-		return
-	}
-	select {
-	case <-c.done:
-	default:
-		return
-	}
-	k.compact = nil
-	if c.err != nil {
-		// Rows do not depend on it. One that is unsupported will stay so.
-		if errs.ClassOf(c.err) == errs.Unsupported {
-			w.opts.compacts = false
-		}
-		c.discard(context.Background())
-		slog.Warn("compaction failed", "table", w.cfg.Paths.Root(), "bucket", k.bucket, "error", c.err)
-		return
-	}
-	k.runs = c.runs + k.since
-	if c.message != nil {
-		m.CompactBefore, m.CompactAfter = c.message.CompactBefore, c.message.CompactAfter
-		m.CompactChangelog, m.CompactIndex = c.message.CompactChangelog, c.message.CompactIndex
-	}
-}
-
-// waits reports whether PrepareCommit compacts what it commits.
-func (w *Writer) waits() bool {
-	return w.compacts() && (w.cfg.Synchronous || w.opts.waits)
-}
-
-// compactNow compacts a bucket with the files that m adds to it, so that m has
-// the result too. When that fails the rows are committed without it.
-func (w *Writer) compactNow(ctx context.Context, k *bucket, m *commit.Message, all bool) *commit.Message {
-	if len(m.New) > 0 {
-		k.dirty = true
-	}
-	full := w.opts.forceCompact || all && k.dirty
-	if m.CompactBefore != nil || !full && !w.wants(k) {
-		return m
-	}
-	k.changed = false
-	if full {
-		k.dirty = false
-	}
-	c := &compaction{w: w, b: k, budget: w.cfg.Budget, full: full, early: w.due(k), extra: k.uncommitted(m), done: make(chan struct{})}
-	if c.early || full {
-		k.lastFull = w.cfg.Now()
-	}
-	c.run(ctx)
-	close(c.done)
-	k.compact, k.since = c, 0
-	w.collect(k, m)
-	return m
-}
-
-// uncommitted returns the files of a bucket that the next commit adds: those of m,
-// and of earlier messages that are not committed.
-func (k *bucket) uncommitted(m *commit.Message) (out []spec.DataFileMeta) {
-	k.waiting = append(slices.DeleteFunc(k.waiting, func(x *commit.Message) bool { return x.Snapshot() > 0 }), m)
-	for _, x := range k.waiting {
-		out = append(out, x.New...)
-	}
-	return out
 }
 
 // source returns the table as package read sees it.
