@@ -29,7 +29,7 @@ test-race: ## the concurrent packages under the race detector, their short tests
 
 JAVA_PAIMON = $(abspath ../shared/oracles/paimon-java/paimon-java)
 interop: ## Java Paimon reads and writes the same tables; needs ../shared and Java
-	THERMOCLINE_PAIMON_JAVA=$(JAVA_PAIMON) go test -count=1 -timeout 20m -run 'TestJava' ./connector/paimon/...
+	THERMOCLINE_PAIMON_JAVA=$(JAVA_PAIMON) go test -count=1 -timeout 20m -run 'TestJava' ./connector/paimon/... ./server/session
 	@eval "$$(.ci/deps)"; THERMOCLINE_PAIMON_JAVA=$(JAVA_PAIMON) go test -count=1 -timeout 20m -run 'TestDemoOnce' ./cmd/thermocline
 
 interop-read: ## every table that Java Paimon wrote, read in SQL, equals Java's rows; checks docs/paimon-support.md; needs ../shared

@@ -130,6 +130,23 @@ func (s *Session) insert(ctx context.Context, x *syntax.Insert, run *statement) 
 	return res, nil
 }
 
+// statementSet runs Flink's EXECUTE STATEMENT SET: its INSERTs one after the
+// other, each committed as it ends.
+func (s *Session) statementSet(ctx context.Context, x *syntax.StatementSet, run *statement) (*Result, error) {
+	sum := &Result{}
+	for i, ins := range x.Inserts {
+		r, err := s.insert(ctx, ins, run)
+		if err != nil {
+			if i > 0 {
+				return nil, errs.New(errs.ClassOf(err), errs.KindOf(err), "%w; the %d statements before it are committed", err, i)
+			}
+			return nil, err
+		}
+		sum.Affected += r.Affected
+	}
+	return sum, nil
+}
+
 // update runs UPDATE.
 func (s *Session) update(ctx context.Context, x *syntax.Update, run *statement) (*Result, error) {
 	s.srv.counters.updates.Add(1)

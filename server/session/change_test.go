@@ -59,6 +59,9 @@ func TestChangesTellWhatTheyDid(t *testing.T) {
 	wantKind(t, s, "INSERT INTO d.t VALUES (1, 1)", errs.DuplicateKey)
 	script(t, s, "SET lake_insert = 'upsert';\nINSERT INTO d.t VALUES (1, 1)")
 	want(t, s, "SELECT a FROM d.t WHERE id = 1", "1")
+	if res, err := s.Execute(t.Context(), "EXECUTE STATEMENT SET BEGIN INSERT INTO d.t VALUES (20, 1); INSERT INTO d.t VALUES (21, 1), (22, 1); END", nil); err != nil || res.Affected != 3 {
+		t.Errorf("a statement set: %+v %v", res, err)
+	}
 	// Prepared, with placeholders.
 	script(t, s, "PREPARE u FROM 'UPDATE d.t SET a = ? WHERE id = ?';\nSET @a = 7, @i = 2;\nEXECUTE u USING @a, @i")
 	want(t, s, "SELECT a FROM d.t WHERE id = 2", "7")

@@ -26,6 +26,9 @@ func (s *Session) dispatch(ctx context.Context, stmt syntax.Statement, run *stat
 	case *syntax.Merge:
 		return s.merge(ctx, x, run)
 
+	case *syntax.StatementSet:
+		return s.statementSet(ctx, x, run)
+
 	case *syntax.SetVars:
 		s.srv.counters.sets.Add(1)
 		return nil, s.setVars(ctx, x.Items, run)
