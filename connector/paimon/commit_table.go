@@ -9,7 +9,6 @@ import (
 	"github.com/thermocline/thermocline/connector/paimon/spec"
 	"github.com/thermocline/thermocline/connector/paimon/write"
 	"github.com/thermocline/thermocline/internal/errs"
-	"github.com/thermocline/thermocline/internal/memory"
 )
 
 // tableCommit commits to a table. Rows that were numbered, or given their buckets,
@@ -35,8 +34,7 @@ func (c *tableCommit) Commit(ctx context.Context, cm *connector.Committable) (co
 	original := cm.Messages
 	res, err := c.Committer.Commit(ctx, cm)
 	for try := 0; try < replays && c.again(cm, err); try++ {
-		budget := memory.New("rows written again", 0)
-		again, rerr := write.Replay(ctx, c.t.writeConfig(connector.WriteOptions{CommitUser: c.user, Budget: budget, NoCompaction: true}), original)
+		again, rerr := write.Replay(ctx, c.t.writeConfig(c.own(true)), original)
 		if rerr != nil {
 			return res, errs.New(errs.Conflict, errs.KindNone, "%w; writing them again: %v", err, rerr)
 		}
@@ -56,6 +54,11 @@ func (c *tableCommit) Commit(ctx context.Context, cm *connector.Committable) (co
 		c.show(ctx, cm)
 	}
 	return res, err
+}
+
+// own are the options of writers that the commit needs itself.
+func (c *tableCommit) own(noCompaction bool) connector.WriteOptions {
+	return connector.WriteOptions{CommitUser: c.user, Budget: c.t.driver.cfg.CompactionBudget, NoCompaction: noCompaction, KeepNulls: true}
 }
 
 // again reports whether the rows of a commit that failed can be written again.
@@ -91,7 +94,7 @@ func (c *tableCommit) show(ctx context.Context, cm *connector.Committable) {
 		}
 	}
 	for try := 0; try < 3 && len(waiting) > 0; try++ {
-		ms, err := write.Compact(ctx, c.t.writeConfig(connector.WriteOptions{CommitUser: c.user}), write.CompactOptions{
+		ms, err := write.Compact(ctx, c.t.writeConfig(c.own(false)), write.CompactOptions{
 			Place: func(p spec.BinaryRow, bucket int32) (bool, error) { return waiting[string(p)][bucket], nil }})
 		if err == nil && len(ms) > 0 {
 			_, err = c.Committer.Commit(ctx, &connector.Committable{Identifier: cm.Identifier, Messages: ms})
