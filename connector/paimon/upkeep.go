@@ -294,6 +294,8 @@ func (u *Upkeep) work(ctx context.Context, dir string, k *kept) {
 	}
 	switch {
 	case !dirty:
+	case done.Dropped > 0: // somebody else compacts this table: stand back
+		k.gap, k.idle = max(k.gap, 30*time.Second), upkeepIdle
 	case done.Buckets > 0: // there may be more
 		k.gap, k.dirty, k.idle = upkeepMinGap, true, 0
 	default:

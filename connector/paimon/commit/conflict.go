@@ -330,7 +330,7 @@ func (c *Committer) compactEntries(ctx context.Context, ch *change, latest *spec
 		index.changed = false
 	}
 	for _, m := range dropped {
-		slog.Info("a compaction is dropped: other commits changed its files", "table", c.cfg.Paths.Root(), "bucket", m.Bucket)
+		slog.Debug("a compaction is dropped: other commits changed its files", "table", c.cfg.Paths.Root(), "bucket", m.Bucket)
 		m.dropped.Store(true)
 	}
 	if !ch.search { // else an earlier call may have applied them

@@ -85,11 +85,17 @@ func (w *Writer) compacts() bool {
 	return w.opts.compacts && !w.cfg.NoCompaction && w.opts.keyed && w.opts.mode != postponeBucket
 }
 
+// settling reports whether the result of a compaction is on its way to the
+// table: another one would choose the same files again.
+func (k *bucket) settling() bool {
+	return k.sent != nil && len(k.sent.CompactBefore) > 0 && k.sent.Snapshot() == 0
+}
+
 // startCompactions starts one for each bucket with enough sorted runs that has
 // none under way.
 func (w *Writer) startCompactions() {
 	for _, k := range w.list {
-		if k.compact != nil || !w.wants(k) {
+		if k.compact != nil || !w.wants(k) || k.settling() {
 			continue
 		}
 		k.changed = false
