@@ -3,7 +3,6 @@ package session
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/thermocline/thermocline/internal/errs"
 	"github.com/thermocline/thermocline/internal/syntax"
@@ -187,14 +186,6 @@ func constructOf(stmt syntax.Statement) string {
 		return x.Action + " TABLE"
 	}
 	return "this statement"
-}
-
-func nameOf(n syntax.ObjectName) string {
-	parts := make([]string, len(n.Parts))
-	for i, p := range n.Parts {
-		parts[i] = p.Name
-	}
-	return strings.Join(parts, ".")
 }
 
 // flushable is what FLUSH may name; nothing of it is kept back here.
