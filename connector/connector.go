@@ -119,6 +119,9 @@ type WriteOptions struct {
 	Budget *memory.Budget
 	// NoCompaction keeps the writer from compacting (write-only).
 	NoCompaction bool
+	// Once says that the writer is prepared once, committed at once and closed, as
+	// statements do: it begins no compaction that would outlast it.
+	Once bool
 	// KeepNulls says that NULLs are meant: defaults of columns do not take their
 	// place, as they do where Paimon's own writers are given NULL.
 	KeepNulls bool

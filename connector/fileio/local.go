@@ -127,12 +127,7 @@ func (l Local) syncDir(dir string) error {
 	if l.NoSync {
 		return nil
 	}
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
+	return syncs.sync(dir)
 }
 
 func (w *localWriter) Write(p []byte) (int, error) {

@@ -25,14 +25,29 @@ type tableCommit struct {
 const replays = 8
 
 // Commit implements connector.TableCommit.
-func (c *tableCommit) Commit(ctx context.Context, cm *connector.Committable) (connector.CommitResult, error) {
+func (c *tableCommit) Commit(ctx context.Context, cm *connector.Committable) (res connector.CommitResult, err error) {
+	for _, x := range cm.Messages {
+		if m, ok := x.(*commit.Message); ok {
+			m.Turn.Wait(ctx)
+		}
+	}
 	release, err := c.t.driver.registry.Commit(ctx, c.t.paths())
 	if err != nil {
 		return connector.CommitResult{}, err
 	}
 	defer release()
 	original := cm.Messages
-	res, err := c.Committer.Commit(ctx, cm)
+	defer func() {
+		if err != nil && errs.ClassOf(err) == errs.UnknownOutcome {
+			return // the caller asks again
+		}
+		for _, x := range original {
+			if m, ok := x.(*commit.Message); ok {
+				m.Turn.Done()
+			}
+		}
+	}()
+	res, err = c.Committer.Commit(ctx, cm)
 	for try := 0; try < replays && c.again(cm, err); try++ {
 		again, rerr := write.Replay(ctx, c.t.writeConfig(c.own(true)), original)
 		if rerr != nil {

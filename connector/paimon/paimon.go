@@ -19,6 +19,7 @@ import (
 	"github.com/thermocline/thermocline/catalog"
 	"github.com/thermocline/thermocline/connector/fileio"
 	"github.com/thermocline/thermocline/connector/format"
+	"github.com/thermocline/thermocline/connector/paimon/commit"
 	"github.com/thermocline/thermocline/connector/paimon/read"
 	"github.com/thermocline/thermocline/connector/paimon/write"
 	"github.com/thermocline/thermocline/internal/memory"
@@ -57,6 +58,7 @@ type Config struct {
 type Driver struct {
 	cfg       Config
 	cache     *read.Cache
+	metadata  *commit.Cache
 	keepers   sync.Map // *maintain.Keeper by a table's directory of metadata
 	consumers consumers
 	upkeep    atomic.Pointer[Upkeep]
@@ -72,7 +74,7 @@ func NewDriver(cfg Config) *Driver {
 	if cfg.CacheBytes <= 0 {
 		cfg.CacheBytes = 64 << 20
 	}
-	return &Driver{cfg: cfg, cache: read.NewCache(cfg.CacheBytes, cfg.CacheBudget)}
+	return &Driver{cfg: cfg, cache: read.NewCache(cfg.CacheBytes, cfg.CacheBudget), metadata: commit.NewCache(cfg.CacheBytes/8, cfg.CacheBudget)}
 }
 
 // Table is an opened table or branch. It is immutable and safe for concurrent

@@ -36,6 +36,8 @@ func (t *Table) writeConfig(opts connector.WriteOptions) write.Config {
 		Formats:      t.driver.cfg.Formats,
 		Budget:       opts.Budget,
 		NoCompaction: opts.NoCompaction,
+		Once:         opts.Once,
+		Metadata:     t.driver.metadata,
 		Branch:       t.id.Branch,
 		CommitUser:   opts.CommitUser,
 		Registry:     &t.driver.registry,
@@ -53,6 +55,7 @@ func (t *Table) NewCommit(_ context.Context, user string) (connector.TableCommit
 		WriterVersion: writerVersion,
 		Lock:          t.lock(),
 		Committed:     t.committed(),
+		Metadata:      t.driver.metadata,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("commit to %s: %w", t.id, err)

@@ -43,6 +43,8 @@ type Upkeep struct {
 	cfg  UpkeepConfig
 	wake chan struct{}
 
+	rested time.Duration // of the work under way, of which this much was waiting
+
 	mu     sync.Mutex
 	tables map[string]*kept // by directory of metadata
 	doing  Activity
@@ -91,14 +93,19 @@ type kept struct {
 const (
 	upkeepMinGap = time.Second
 	upkeepMaxGap = 2 * time.Minute
+	// upkeepKeep is the pause between two looks at what has to expire.
+	upkeepKeep = 5 * time.Second
 	// upkeepCommits commits bring a look at a table forward, twice as many after
 	// each that found nothing, up to upkeepIdle times.
 	upkeepCommits = 5
 	upkeepIdle    = 6
 	// upkeepLimit is how many buckets one commit of upkeep compacts at most.
 	upkeepLimit = 4
-	// upkeepYield bounds how long a step waits for statements to end.
-	upkeepYield = 10 * time.Second
+	// upkeepYield bounds how long a step waits for statements to end. It waits no
+	// longer once upkeepBehind commits wait for it: what they add makes every
+	// statement dearer than the step would.
+	upkeepYield  = 10 * time.Second
+	upkeepBehind = 20
 )
 
 // NewUpkeep makes an Upkeep, which the driver tells of commits from now on.
@@ -284,8 +291,9 @@ func (u *Upkeep) work(ctx context.Context, dir string, k *kept) {
 	u.mu.Unlock()
 	defer u.step("", "")
 	u.stats.runs.Add(1)
+	u.rested = 0
 	done, err := u.maintain(ctx, k, dirty, keep)
-	took := u.cfg.Now().Sub(started)
+	took := max(u.cfg.Now().Sub(started)-u.rested, 0)
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if errs.Is(err, errs.UnknownTable) || errs.Is(err, errs.UnknownDatabase) {
@@ -308,7 +316,7 @@ func (u *Upkeep) work(ctx context.Context, dir string, k *kept) {
 		k.due = now.Add(k.gap)
 	}
 	if keep {
-		k.keep = now.Add(max(15*time.Second, 20*took))
+		k.keep = now.Add(max(upkeepKeep, 5*took))
 	}
 	if err == nil || ctx.Err() != nil {
 		k.quiet = false
@@ -335,7 +343,7 @@ func (u *Upkeep) maintain(ctx context.Context, k *kept, compact, keep bool) (don
 		return done, errs.Userf(errs.UnknownTable, "the table %s is not maintained any more", k.id)
 	}
 	for compact && ctx.Err() == nil {
-		u.yield(ctx)
+		u.yield(ctx, k)
 		u.step(k.id.String(), "compaction")
 		started := u.cfg.Now()
 		one, err := t.Compact(ctx, write.CompactOptions{Limit: upkeepLimit}, u.cfg.Budget)
@@ -356,7 +364,7 @@ func (u *Upkeep) maintain(ctx context.Context, k *kept, compact, keep bool) (don
 		}
 	}
 	if keep && ctx.Err() == nil {
-		u.yield(ctx)
+		u.yield(ctx, k)
 		u.step(k.id.String(), "expiry")
 		err = t.Keep(ctx)
 	}
@@ -371,12 +379,17 @@ func (u *Upkeep) step(table, what string) {
 }
 
 // yield waits for running statements to end, for a bounded time.
-func (u *Upkeep) yield(ctx context.Context) {
+func (u *Upkeep) yield(ctx context.Context, k *kept) {
 	if u.cfg.Busy == nil {
 		return
 	}
 	u.step("", "")
-	for until := u.cfg.Now().Add(upkeepYield); u.cfg.Busy() > 0 && u.cfg.Now().Before(until) && ctx.Err() == nil; {
+	behind := func() bool {
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		return k.commits >= upkeepBehind
+	}
+	for until := u.cfg.Now().Add(upkeepYield); u.cfg.Busy() > 0 && !behind() && u.cfg.Now().Before(until) && ctx.Err() == nil; {
 		u.pause(ctx, 50*time.Millisecond)
 	}
 }
@@ -390,6 +403,8 @@ func (u *Upkeep) pause(ctx context.Context, d time.Duration) {
 	if d <= 0 {
 		return
 	}
+	began := u.cfg.Now()
+	defer func() { u.rested += u.cfg.Now().Sub(began) }()
 	t := time.NewTimer(min(d, 10*time.Second))
 	defer t.Stop()
 	select {

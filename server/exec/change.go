@@ -211,7 +211,7 @@ type target struct {
 func (c *change) open(ctx context.Context, t *plan.Target) (*target, error) {
 	x := &target{Target: t, address: -1}
 	if t.Keyed() || t.Base == nil {
-		w, err := t.Table.NewWrite(ctx, connector.WriteOptions{CommitUser: InsertUser, Budget: c.budget, KeepNulls: true})
+		w, err := t.Table.NewWrite(ctx, connector.WriteOptions{CommitUser: InsertUser, Budget: c.budget, KeepNulls: true, Once: true})
 		x.w = w
 		return x, err
 	}

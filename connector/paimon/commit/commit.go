@@ -38,6 +38,8 @@ type Config struct {
 	User string
 	// WriterVersion is stored in the snapshots.
 	WriterVersion string
+	// Metadata keeps decoded manifests; nil: nothing does.
+	Metadata *Cache
 	// Lock is taken around the creation of each snapshot, where a catalog asks for
 	// it (DESIGN D12); nil takes none.
 	Lock LockFunc
@@ -101,7 +103,7 @@ func New(cfg Config) (*Committer, error) {
 		return nil, errs.Internalf("open the committer of %s: there is no commit user", cfg.Paths.Root())
 	}
 	o := spec.NewOptions(cfg.Schema.Options)
-	c := &Committer{cfg: cfg, store: Store{cfg.Files, cfg.Paths}, unsettled: map[unsettledKey][]attempt{}, written: map[place]lastWrite{},
+	c := &Committer{cfg: cfg, store: Store{cfg.Files, cfg.Paths, cfg.Metadata}, unsettled: map[unsettledKey][]attempt{}, written: map[place]lastWrite{},
 		manifests: manifestOptions{
 			compression: o.String("manifest.compression", "zstd"),
 			target:      o.Size("manifest.target-file-size", 8<<20),
@@ -366,6 +368,9 @@ func (c *Committer) apply(ctx context.Context, ch *change) (id int64, already bo
 			c.history.note(snap)
 			c.others.ours(snap)
 			c.last.identity, c.last.metas = snap.Identity(), files.metas
+			for path, list := range files.lists {
+				c.store.Cache.putList(path, list)
+			}
 			c.hints(ctx, snap.ID)
 			return snap.ID, false, nil
 		case failed:
@@ -477,7 +482,7 @@ func (c *Committer) create(ctx context.Context, snap *spec.Snapshot) (outcome, e
 func (c *Committer) hints(ctx context.Context, id int64) {
 	ctx = context.WithoutCancel(ctx)
 	text := []byte(strconv.FormatInt(id, 10))
-	if err := c.store.Files.WriteFile(ctx, c.cfg.Paths.Latest(), text); err != nil {
+	if err := fileio.WriteHint(ctx, c.store.Files, c.cfg.Paths.Latest(), text); err != nil {
 		slog.Debug("write the LATEST hint", "table", c.cfg.Paths.Root(), "error", err)
 	}
 	if id == 1 {

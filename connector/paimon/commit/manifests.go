@@ -29,9 +29,10 @@ type scratch struct {
 	files []string // paths
 	wg    sync.WaitGroup
 	mu    sync.Mutex
-	err   error               // of the first write that failed
-	limit chan struct{}       // bounds the writes under way
-	metas []spec.ManifestMeta // of the snapshot's whole state
+	err   error                          // of the first write that failed
+	limit chan struct{}                  // bounds the writes under way
+	metas []spec.ManifestMeta            // of the snapshot's whole state
+	lists map[string][]spec.ManifestMeta // the lists written, by path
 }
 
 func (c *Committer) newScratch() *scratch {
@@ -140,6 +141,10 @@ func (s *scratch) writeList(ctx context.Context, list []spec.ManifestMeta) (stri
 	}
 	name, size := s.names.ManifestList(), int64(len(b))
 	s.put(ctx, name, b)
+	if s.lists == nil {
+		s.lists = map[string][]spec.ManifestMeta{}
+	}
+	s.lists[s.c.store.Paths.Manifest(name)] = list
 	return name, &size, nil
 }
 

@@ -45,6 +45,8 @@ type Message struct {
 	// Exclusive says that the rows were placed by what the whole table has
 	// (cross-partition keys): Conflict when anybody else has written since Base.
 	Exclusive bool
+	// Turn is the message's place among the commits to the table, nil for none.
+	Turn *Turn
 	// Together says that the compactions of the committable apply all or none.
 	Together bool
 

@@ -19,6 +19,7 @@ package commit
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -32,6 +33,8 @@ import (
 type Store struct {
 	Files fileio.FileIO
 	Paths *spec.Paths
+	// Cache keeps what was decoded; nil: nothing does.
+	Cache *Cache
 }
 
 // Latest returns the newest snapshot, nil for a table without snapshots. It
@@ -127,6 +130,9 @@ func (s Store) ManifestList(ctx context.Context, name string) ([]spec.ManifestMe
 		return nil, nil
 	}
 	path := s.Paths.Manifest(name)
+	if list, ok := s.Cache.get(path).([]spec.ManifestMeta); ok {
+		return list, nil
+	}
 	b, err := s.Files.ReadFile(ctx, path)
 	if err != nil {
 		return nil, err
@@ -135,18 +141,40 @@ func (s Store) ManifestList(ctx context.Context, name string) ([]spec.ManifestMe
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
+	s.Cache.putList(path, list)
 	return list, nil
 }
 
-// Manifest calls fn with the entries of a manifest; see spec.ReadManifest.
+// Manifest calls fn with the entries of a manifest; see spec.ReadManifest. What an
+// entry refers to is shared with other callers: fn may keep it, and must not
+// change it.
 func (s Store) Manifest(ctx context.Context, name string, fn func(*spec.ManifestEntry) error) error {
 	path := s.Paths.Manifest(name)
+	if list, ok := s.Cache.get(path).([]spec.ManifestEntry); ok {
+		for _, e := range list {
+			if err := fn(&e); err != nil {
+				return fmt.Errorf("read %s: %w", path, err)
+			}
+		}
+		return nil
+	}
 	b, err := s.Files.ReadFile(ctx, path)
 	if err != nil {
 		return err
 	}
-	if err := spec.ReadManifest(b, fn); err != nil {
+	keep := s.Cache.takes(int64(len(b)))
+	var list []spec.ManifestEntry
+	err = spec.ReadManifest(b, func(e *spec.ManifestEntry) error {
+		if keep {
+			list = append(list, *e)
+		}
+		return fn(e)
+	})
+	if err != nil {
 		return fmt.Errorf("read %s: %w", path, err)
+	}
+	if keep {
+		s.Cache.putEntries(path, list)
 	}
 	return nil
 }
@@ -164,7 +192,7 @@ func (s Store) Manifests(ctx context.Context, snap *spec.Snapshot) ([]spec.Manif
 	if err != nil {
 		return nil, err
 	}
-	return append(base, delta...), nil
+	return slices.Concat(base, delta), nil
 }
 
 // Live returns the live files of a snapshot whose entries keep accepts. manifest

@@ -221,7 +221,7 @@ func (t *Table) dropChangelogRange(ctx context.Context, ids []int64) (int, error
 		_, err := g.remove(ctx)
 		return len(ids), err
 	}
-	return len(ids), t.sweep(ctx, g, next, ids[0], ids[len(ids)-1]+1)
+	return len(ids), t.sweep(ctx, g, next, ids[0], ids[len(ids)-1]+1, overwrites{})
 }
 
 // following returns the oldest changelog or snapshot after id.

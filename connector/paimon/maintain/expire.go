@@ -78,9 +78,10 @@ func (t *Table) ExpireSnapshots(ctx context.Context, r Retention) (int, error) {
 		return 0, err
 	}
 	n := 0
+	later := overwrites{}
 	for from := first; from < end; from += expiryChunk {
 		to := min(from+expiryChunk, end)
-		removed, err := t.expireRange(ctx, from, to)
+		removed, err := t.expireRange(ctx, from, to, later)
 		if n += removed; err != nil {
 			return n, fmt.Errorf("expire snapshots of %s: %w", t.cfg.Name, err)
 		}
@@ -187,7 +188,7 @@ func (p *positions) newest(ctx context.Context, s *spec.Snapshot) (bool, error) 
 // expireRange removes the snapshots [first, end). Snapshots go before their
 // files, and what protects files is looked at after that, so that nobody can
 // begin to need them.
-func (t *Table) expireRange(ctx context.Context, first, end int64) (int, error) {
+func (t *Table) expireRange(ctx context.Context, first, end int64, later overwrites) (int, error) {
 	_, decoupled, err := t.ChangelogRetention()
 	if err != nil {
 		return 0, err
@@ -250,12 +251,12 @@ func (t *Table) expireRange(ctx context.Context, first, end int64) (int, error) 
 	if err := t.hints(ctx, end, 0); err != nil {
 		slog.Debug("write the EARLIEST hint", "table", t.cfg.Name, "error", err)
 	}
-	return len(gone), t.sweep(ctx, g, last, first, end)
+	return len(gone), t.sweep(ctx, g, last, first, end, later)
 }
 
 // sweep removes garbage that came from references [first, end), after taking out
 // what last, tags, later overwrites, branches and pins need.
-func (t *Table) sweep(ctx context.Context, g *garbage, last *spec.Snapshot, first, end int64) error {
+func (t *Table) sweep(ctx context.Context, g *garbage, last *spec.Snapshot, first, end int64, later overwrites) error {
 	if g.empty() {
 		return nil
 	}
@@ -280,7 +281,7 @@ func (t *Table) sweep(ctx context.Context, g *garbage, last *spec.Snapshot, firs
 			}
 		}
 	}
-	if err := t.keepRestored(ctx, g, last); err != nil {
+	if err := t.keepRestored(ctx, g, last, later); err != nil {
 		return err
 	}
 	if err := g.keepBranches(ctx); err != nil {
@@ -304,28 +305,49 @@ func protects(tags []Tag, i int, first, end int64) bool {
 	return !slices.ContainsFunc(tags, func(g Tag) bool { return g.Snapshot.ID > id && g.Snapshot.ID < first })
 }
 
+// overwrites remembers, while one expiry goes on, which snapshots are overwrites,
+// so that each is read once and not once for every chunk. A snapshot is known by
+// its file's size and time, too: a rollback gives ids to others.
+type overwrites map[int64]seenSnapshot
+
+type seenSnapshot struct {
+	size      int64
+	modified  time.Time
+	etag      string
+	overwrite *spec.Snapshot // nil when it is none
+}
+
 // keepRestored takes out files that a snapshot after last has brought back
 // (rollback_to_as_latest). Only overwrites do that.
-func (t *Table) keepRestored(ctx context.Context, g *garbage, last *spec.Snapshot) error {
+func (t *Table) keepRestored(ctx context.Context, g *garbage, last *spec.Snapshot, later overwrites) error {
 	if g.empty() {
 		return nil
 	}
-	ids, err := t.store.SnapshotIDs(ctx)
+	infos, err := t.cfg.Files.List(ctx, t.paths.SnapshotDir())
 	if err != nil {
 		return err
 	}
-	for _, id := range ids {
-		if id < last.ID {
+	for _, in := range infos {
+		id, ok := spec.VersionOf(in.Name, "snapshot-")
+		if !ok || in.Dir || id < last.ID {
 			continue
 		}
-		s, err := t.store.Snapshot(ctx, id)
-		if errs.Is(err, errs.FileNotFound) {
-			continue
+		seen, ok := later[id]
+		if !ok || seen.size != in.Size || !seen.modified.Equal(in.ModTime) || seen.etag != in.ETag {
+			s, err := t.store.Snapshot(ctx, id)
+			if errs.Is(err, errs.FileNotFound) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			seen = seenSnapshot{size: in.Size, modified: in.ModTime, etag: in.ETag}
+			if s.CommitKind == spec.KindOverwrite {
+				seen.overwrite = s
+			}
+			later[id] = seen
 		}
-		if err != nil {
-			return err
-		}
-		if s.CommitKind == spec.KindOverwrite {
+		if s := seen.overwrite; s != nil {
 			if err := g.keepAdded(ctx, s.DeltaManifestList); err != nil {
 				return err
 			}

@@ -20,6 +20,10 @@ func Owned(options map[string]string) bool {
 // Pace says how often a Keeper looks.
 const (
 	keeperPause = time.Minute
+	// Where keeperMany snapshots went, many come: the next are looked for after
+	// keeperSoon, so that what must go never is so much that it delays compactions.
+	keeperMany = 50
+	keeperSoon = 5 * time.Second
 	// keeperLimit is how many snapshots go at once at most.
 	keeperLimit = 20_000
 )
@@ -46,7 +50,8 @@ func (k *Keeper) Run(ctx context.Context, t *Table) error {
 		return nil
 	}
 	started := time.Now()
-	defer func() { k.next = now.Add(max(keeperPause, 50*time.Since(started))) }()
+	pause := keeperPause
+	defer func() { k.next = now.Add(max(pause, 10*time.Since(started))) }()
 	if names, err := t.CreateAutoTags(ctx); err != nil {
 		return err
 	} else if len(names) > 0 {
@@ -56,6 +61,9 @@ func (k *Keeper) Run(ctx context.Context, t *Table) error {
 		return err
 	}
 	n, err := t.ExpireBy(ctx, keeperLimit)
+	if n >= keeperMany {
+		pause = keeperSoon
+	}
 	if n > 0 {
 		slog.Debug("snapshots expired", "table", t.cfg.Name, "snapshots", n)
 	}

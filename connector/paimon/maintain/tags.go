@@ -365,7 +365,7 @@ func (t *Table) deleteTag(ctx context.Context, tag *Tag) error {
 		}
 	}
 	if len(keep) > 0 {
-		if err := t.keepRestored(ctx, g, keep[len(keep)-1]); err != nil {
+		if err := t.keepRestored(ctx, g, keep[len(keep)-1], overwrites{}); err != nil {
 			return err
 		}
 	}

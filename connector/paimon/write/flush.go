@@ -95,6 +95,10 @@ func (w *Writer) flush(ctx context.Context, k *bucket) error {
 // makes of the rows of each key, deletions included. With 'changelog-producer' =
 // 'input', all rows go into changelog files too.
 func (w *Writer) flushKeyed(ctx context.Context, k *bucket) error {
+	if !k.promised {
+		k.nextSeq = w.cfg.Registry.number(w.cfg.Paths, k)
+	}
+	k.promised = false
 	if w.opts.producer == producerInput {
 		if err := w.flushChangelog(ctx, k); err != nil {
 			return err

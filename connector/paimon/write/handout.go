@@ -19,6 +19,10 @@ func (w *Writer) PrepareCommit(ctx context.Context) ([]connector.CommitMessage, 
 	if err := w.refresh(ctx); err != nil {
 		return nil, err
 	}
+	if w.cfg.Once && w.opts.keyed && w.opts.mode == fixedBuckets {
+		w.turn.Done()
+		w.turn = w.cfg.Registry.queue(w.cfg.Paths, w.list)
+	}
 	for _, k := range w.list {
 		err := w.flush(ctx, k)
 		if err == nil {
@@ -52,7 +56,7 @@ func (w *Writer) PrepareCommit(ctx context.Context) ([]connector.CommitMessage, 
 		if k.sent != nil {
 			k.base = max(k.base, k.sent.Snapshot())
 		}
-		m := &commit.Message{Partition: k.partition, Bucket: k.bucket, TotalBuckets: w.opts.buckets, Base: k.base, New: k.fresh, Changelog: k.changelog}
+		m := &commit.Message{Partition: k.partition, Bucket: k.bucket, TotalBuckets: w.opts.buckets, Base: k.base, New: k.fresh, Changelog: k.changelog, Turn: w.turn}
 		if w.opts.mode == dynamicBuckets {
 			if err := w.writeHashes(ctx, k, m); err != nil {
 				w.err = err
@@ -75,7 +79,7 @@ func (w *Writer) PrepareCommit(ctx context.Context) ([]connector.CommitMessage, 
 			k.sent = m
 		}
 	}
-	if w.compacts() && !w.waits() {
+	if w.compacts() && !w.waits() && !w.cfg.Once {
 		w.startCompactions()
 	}
 	return out, nil

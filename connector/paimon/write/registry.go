@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/thermocline/thermocline/connector/paimon/commit"
 	"github.com/thermocline/thermocline/connector/paimon/spec"
 )
 
@@ -13,8 +14,10 @@ import (
 // and a table is committed to by one at a time. The zero value is ready; nil keeps
 // nobody apart. It is safe for concurrent use.
 type Registry struct {
-	mu   sync.Mutex
-	held map[string]*hold
+	mu      sync.Mutex
+	held    map[string]*hold
+	numbers map[string]*numbers     // by bucket
+	turns   map[string]*commit.Turn // the last one of each table
 }
 
 // hold is a lock that waits under a context.

@@ -51,6 +51,11 @@ type Config struct {
 	Budget *memory.Budget
 	// NoCompaction keeps the writer from compacting, as write-only does.
 	NoCompaction bool
+	// Once makes PrepareCommit begin no compactions that it does not wait for, and
+	// gives its messages a place in the queue of commits: they are committed at once.
+	Once bool
+	// Metadata keeps decoded manifests; nil: nothing does.
+	Metadata *commit.Cache
 	// KeepNulls leaves NULLs where columns have defaults.
 	KeepNulls bool
 	// Synchronous makes PrepareCommit wait for the compactions it starts.
@@ -93,6 +98,7 @@ type Writer struct {
 	hashes   map[string]*hashIndex // by partition, of dynamic buckets
 	keys     *keyIndex             // of cross-partition tables
 	commits  int64                 // calls of PrepareCommit
+	turn     *commit.Turn          // of the messages of PrepareCommit
 
 	background context.Context // of compactions
 	cancel     context.CancelFunc
@@ -109,7 +115,9 @@ type bucket struct {
 	base      int64 // the snapshot that was seen when it was opened
 	total     int32 // _TOTAL_BUCKETS as the table has it, 0: not looked at
 	nextSeq   int64
-	runs      int // sorted runs, about: what is committed and what was written since
+	counted   bool // the registry numbers its rows, see Registry.enter
+	promised  bool // the rows in the buffer have their numbers, from nextSeq on
+	runs      int  // sorted runs, about: what is committed and what was written since
 
 	buf       buffer
 	sel       []uint16 // rows of the batch being added
@@ -148,7 +156,7 @@ func New(cfg Config) (*Writer, error) {
 		return nil, err
 	}
 	keys := bucketKey(s, spec.NewOptions(s.Options))
-	w := &Writer{cfg: cfg, opts: o, layout: l, rules: rules, shapes: sh, store: commit.Store{Files: cfg.Files, Paths: cfg.Paths},
+	w := &Writer{cfg: cfg, opts: o, layout: l, rules: rules, shapes: sh, store: commit.Store{Files: cfg.Files, Paths: cfg.Paths, Cache: cfg.Metadata},
 		partCols: s.Columns(s.PartitionKeys), partEnc: spec.NewRowEncoder(spec.TypesOf(s, s.PartitionKeys)),
 		keyCols: s.Columns(keys), keyEnc: spec.NewRowEncoder(spec.TypesOf(s, keys)),
 		buckets: map[string]map[int32]*bucket{}, hashes: map[string]*hashIndex{}, cache: read.NewCache(1<<20, nil)}
@@ -296,6 +304,9 @@ func (w *Writer) openAll(ctx context.Context, list []*bucket) error {
 		}
 		return nil
 	}
+	for _, k := range closed {
+		w.cfg.Registry.enter(w.cfg.Paths, k) // before looking: what others number from now on counts
+	}
 	snap, err := w.store.Latest(ctx)
 	if err != nil {
 		return err
@@ -374,7 +385,9 @@ func (w *Writer) Close() error {
 	w.closed = true
 	w.cancel()
 	var all error
+	w.turn.Done()
 	for _, k := range w.list {
+		w.cfg.Registry.leave(w.cfg.Paths, k)
 		if c := k.compact; c != nil {
 			<-c.done
 			c.discard(context.Background())
