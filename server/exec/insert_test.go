@@ -221,8 +221,8 @@ CREATE TABLE d2.f (id BIGINT, dt STRING, n ROW<a INT, b ARRAY<STRING>>, ts TIMES
 		"CREATE TABLE x (a VARCHAR(5) COLLATE no)":          errs.UnknownCollation,
 		"CREATE TEMPORARY TABLE x (a INT)":                  errs.NotSupported,
 		"CREATE TABLE x (a INT) WITH ('connector'='kafka')": errs.NotSupported,
-		"DROP TABLE nosuch":                                 errs.UnknownTable,
-		"DROP TABLE d2.m, nosuch":                           errs.UnknownTable,
+		"DROP TABLE nosuch":                                 errs.DropTableMissing,
+		"DROP TABLE d2.m, nosuch":                           errs.DropTableMissing,
 		"DROP DATABASE nosuch":                              errs.UnknownDatabase,
 	} {
 		if _, err := e.run(q); !errs.Is(err, kind) {

@@ -221,6 +221,21 @@ func (t *Table) dropChangelogRange(ctx context.Context, ids []int64) (int, error
 		_, err := g.remove(ctx)
 		return len(ids), err
 	}
+	// A snapshot that is now itself a changelog may have brought back what these
+	// deleted; then the oldest snapshot has it.
+	snaps, err := t.store.SnapshotIDs(ctx)
+	if err != nil {
+		return len(ids), err
+	}
+	if len(snaps) > 0 {
+		oldest, err := t.store.Snapshot(ctx, snaps[0])
+		if err != nil {
+			return len(ids), err
+		}
+		if err := g.keepData(ctx, oldest); err != nil {
+			return len(ids), err
+		}
+	}
 	return len(ids), t.sweep(ctx, g, next, ids[0], ids[len(ids)-1]+1, overwrites{})
 }
 

@@ -267,12 +267,19 @@ func (t *Table) sweep(ctx context.Context, g *garbage, last *spec.Snapshot, firs
 	if err := g.keepMeta(ctx, last, true); err != nil {
 		return err
 	}
+	if g.restored {
+		if err := g.keepData(ctx, last); err != nil {
+			return err
+		}
+	}
 	tags, err := t.tags(ctx)
 	if err != nil {
 		return err
 	}
 	for i := range tags {
-		if s := tags[i].Snapshot; protects(tags, i, first, end) {
+		// Not the newest tag before first alone: what an older one has may have been
+		// deleted, brought back after the newer one, and deleted again.
+		if s := tags[i].Snapshot; s.ID < end {
 			if err := g.keepData(ctx, s); err != nil {
 				return err
 			}
@@ -291,20 +298,6 @@ func (t *Table) sweep(ctx context.Context, g *garbage, last *spec.Snapshot, firs
 	return err
 }
 
-// protects reports whether tag i can have files that the references [first, end)
-// had and end has not: one in that range, or the newest before it. What an older
-// tag and a reference in the range both have, that one has too.
-func protects(tags []Tag, i int, first, end int64) bool {
-	id := tags[i].Snapshot.ID
-	if id >= end {
-		return false
-	}
-	if id >= first {
-		return true
-	}
-	return !slices.ContainsFunc(tags, func(g Tag) bool { return g.Snapshot.ID > id && g.Snapshot.ID < first })
-}
-
 // overwrites remembers, while one expiry goes on, which snapshots are overwrites,
 // so that each is read once and not once for every chunk. A snapshot is known by
 // its file's size and time, too: a rollback gives ids to others.
@@ -317,8 +310,9 @@ type seenSnapshot struct {
 	overwrite *spec.Snapshot // nil when it is none
 }
 
-// keepRestored takes out files that a snapshot after last has brought back
-// (rollback_to_as_latest). Only overwrites do that.
+// keepRestored takes out files that last or a snapshot after it has brought back
+// (rollback_to_as_latest). Only overwrites do that; what those before last brought
+// back and last still has, sweep takes out.
 func (t *Table) keepRestored(ctx context.Context, g *garbage, last *spec.Snapshot, later overwrites) error {
 	if g.empty() {
 		return nil

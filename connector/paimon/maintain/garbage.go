@@ -17,6 +17,9 @@ type garbage struct {
 	data  map[string][]string // by name of the data file: the paths of it and of files beside it
 	meta  map[string]string   // manifests, their lists, index files, statistics: path by name
 	lists map[string]bool     // lists that were looked at
+	// restored: a snapshot that was looked at may have brought back files that one
+	// before it deleted, as rollback_to_as_latest does.
+	restored bool
 }
 
 func (t *Table) newGarbage() *garbage {
@@ -46,6 +49,7 @@ func (g *garbage) addFile(e *spec.ManifestEntry) error {
 // addDeleted adds the files that a snapshot deleted, except those that it adds
 // again at another level and those that skip accepts.
 func (g *garbage) addDeleted(ctx context.Context, s *spec.Snapshot, skip func(*spec.ManifestEntry) bool) error {
+	g.restored = g.restored || s.CommitKind == spec.KindOverwrite
 	metas, err := g.t.store.ManifestList(ctx, s.DeltaManifestList)
 	if err != nil {
 		return err
@@ -166,6 +170,13 @@ func (g *garbage) keepIndex(ctx context.Context, s *spec.Snapshot) error {
 	}
 	delete(g.meta, s.IndexManifest)
 	list, err := g.t.store.Index(ctx, s)
+	if errs.Is(err, errs.FileNotFound) {
+		// A long-lived changelog names the index manifest of its snapshot, which went
+		// with the snapshot.
+		if _, look := g.t.store.Snapshot(ctx, s.ID); errs.Is(look, errs.FileNotFound) {
+			return nil
+		}
+	}
 	if err != nil {
 		return err
 	}

@@ -352,69 +352,16 @@ func (t *Table) deleteTag(ctx context.Context, tag *Tag) error {
 	if !alone {
 		return nil
 	}
-	keep, err := t.neighbours(ctx, s.ID)
-	if err != nil {
+	// All that remains, not the neighbours alone: rollback_to_as_latest may have
+	// brought files back anywhere.
+	if err := g.keepBranch(ctx, t); err != nil {
 		return err
-	}
-	for _, x := range keep {
-		if err := g.keepData(ctx, x); err != nil {
-			return err
-		}
-		if err := g.keepMeta(ctx, x, false); err != nil {
-			return err
-		}
-	}
-	if len(keep) > 0 {
-		if err := t.keepRestored(ctx, g, keep[len(keep)-1], overwrites{}); err != nil {
-			return err
-		}
 	}
 	if err := g.keepBranches(ctx); err != nil {
 		return err
 	}
 	_, err = g.remove(ctx)
 	return err
-}
-
-// neighbours returns what has files in common with an expired snapshot: the
-// newest tag before it and the oldest tag, changelog or snapshot after it, the
-// last.
-func (t *Table) neighbours(ctx context.Context, id int64) ([]*spec.Snapshot, error) {
-	tags, err := t.tags(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var before, after *spec.Snapshot
-	for i := range tags {
-		switch x := tags[i].Snapshot; {
-		case x.ID < id:
-			before = x
-		case x.ID > id && after == nil:
-			after = x
-		}
-	}
-	ids, err := t.store.SnapshotIDs(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, n := range ids {
-		if n < id {
-			continue
-		}
-		if after == nil || n < after.ID {
-			if after, err = t.store.Snapshot(ctx, n); err != nil {
-				return nil, err
-			}
-		}
-		break
-	}
-	var out []*spec.Snapshot
-	for _, x := range []*spec.Snapshot{before, after} {
-		if x != nil {
-			out = append(out, x)
-		}
-	}
-	return out, nil
 }
 
 // addTag adds everything that a tagged snapshot refers to. While long-lived
@@ -448,15 +395,18 @@ func (g *garbage) addTag(ctx context.Context, s *spec.Snapshot) error {
 }
 
 // revived returns the snapshot that a tag's file makes. The changelog of a tagged
-// snapshot goes when the snapshot expires; then it has none.
+// snapshot goes when the snapshot expires; then it has none, and has none either
+// when the tag brought it back.
 func (t *Table) revived(ctx context.Context, s *spec.Snapshot) (*spec.Snapshot, error) {
 	if s.ChangelogManifestList == "" {
 		return s, nil
 	}
-	if _, err := t.store.Snapshot(ctx, s.ID); err == nil {
-		return s, nil
-	} else if !errs.Is(err, errs.FileNotFound) {
+	x, err := t.store.Snapshot(ctx, s.ID)
+	if err != nil && !errs.Is(err, errs.FileNotFound) {
 		return nil, err
+	}
+	if err == nil && x.DeltaManifestList == s.DeltaManifestList {
+		return x, nil // itself, not another one that took its number after a rollback
 	}
 	c := *s
 	c.ChangelogManifestList, c.ChangelogManifestListSize, c.ChangelogRecordCount = "", nil, nil
