@@ -223,7 +223,7 @@ CREATE TABLE d2.f (id BIGINT, dt STRING, n ROW<a INT, b ARRAY<STRING>>, ts TIMES
 		"CREATE TABLE x (a INT) WITH ('connector'='kafka')": errs.NotSupported,
 		"DROP TABLE nosuch":                                 errs.DropTableMissing,
 		"DROP TABLE d2.m, nosuch":                           errs.DropTableMissing,
-		"DROP DATABASE nosuch":                              errs.UnknownDatabase,
+		"DROP DATABASE nosuch":                              errs.DropDatabaseMissing,
 	} {
 		if _, err := e.run(q); !errs.Is(err, kind) {
 			t.Errorf("%s: %v (%s), want %s", q, err, errs.KindOf(err), kind)

@@ -187,7 +187,7 @@ func TestRowLevelChanges(t *testing.T) {
 		return &commit.Message{Partition: partition("a"), TotalBuckets: -1, Index: commit.IndexChange{New: []spec.IndexEntry{vectors(name, files...)}, Deleted: old}}
 	}
 	h := m.New[0].FileName
-	s = x.must(w, &connector.Committable{Identifier: 4, Messages: messages(dv("dv1", []string{g.FileName}))})
+	x.must(w, &connector.Committable{Identifier: 4, Messages: messages(dv("dv1", []string{g.FileName}))})
 	s = x.must(w, &connector.Committable{Identifier: 5, Messages: messages(dv("dv2", []string{h}))})
 	if got := x.shape(s); got != "OVERWRITE a:4@0 a:4@0 dv1 dv2" {
 		t.Error(got)

@@ -91,10 +91,6 @@ func (d definition) bind(env *Env) connector.Procedure {
 	}}
 }
 
-func text(name string) connector.Parameter {
-	return connector.Parameter{Name: name, Type: catalog.TString, Required: true}
-}
-
 // optional makes parameters that may be left out.
 func optional(t catalog.Type, names ...string) []connector.Parameter {
 	out := make([]connector.Parameter, len(names))
