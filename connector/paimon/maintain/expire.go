@@ -223,11 +223,6 @@ func (t *Table) expireRange(ctx context.Context, first, end int64, later overwri
 			if err := g.addDeleted(ctx, s, appended); err != nil {
 				return 0, err
 			}
-			if s.CommitKind == spec.KindOverwrite { // it may bring back what an older one deleted
-				if err := g.keepAdded(ctx, s.DeltaManifestList); err != nil {
-					return 0, err
-				}
-			}
 		}
 	}
 	for _, s := range gone {
