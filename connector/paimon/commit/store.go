@@ -37,12 +37,21 @@ type Store struct {
 	Cache *Cache
 }
 
+// hintSteps is how far the LATEST hint may be behind to be of use.
+const hintSteps = 16
+
 // Latest returns the newest snapshot, nil for a table without snapshots. It
-// trusts the LATEST hint when its snapshot exists and the next one does not;
-// otherwise it lists.
+// goes on from the LATEST hint to the first snapshot without a next one, and lists
+// where that is not there or far: the hint is written after the snapshot, so that
+// those who read between them find it one behind. Since the oldest snapshots go
+// first, one that is there has all the newer ones.
 func (s Store) Latest(ctx context.Context) (*spec.Snapshot, error) {
 	if id := s.hint(ctx, s.Paths.Latest()); id > 0 {
 		next, err := s.exists(ctx, s.Paths.Snapshot(id+1))
+		for steps := 0; err == nil && next && steps < hintSteps; steps++ {
+			id++
+			next, err = s.exists(ctx, s.Paths.Snapshot(id+1))
+		}
 		if err != nil {
 			return nil, err
 		}
