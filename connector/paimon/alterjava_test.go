@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"sort"
@@ -121,18 +120,14 @@ func (j *javaScript) alter(s *catalog.Schema, changes []catalog.SchemaChange, wr
 // run lets Java execute the script and compares the schemas of all tables.
 func (j *javaScript) run(t *testing.T) {
 	t.Helper()
-	program := os.Getenv("THERMOCLINE_PAIMON_JAVA")
-	if program == "" {
-		t.Skip("needs THERMOCLINE_PAIMON_JAVA, a program that runs Java Paimon")
-	}
+	oracle := javaPaimon(t)
 	root := t.TempDir()
 	file := filepath.Join(root, "script.jsonl")
 	if err := os.WriteFile(file, []byte(strings.Join(j.lines, "\n")+"\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command(program, "exec", "--warehouse", root, file).CombinedOutput(); err != nil {
-		text := string(out)
-		t.Fatalf("Java disagrees: %v\n%s", err, text[max(0, len(text)-3000):])
+	if failed := oracle.batch(t, "exec\t--warehouse\t"+root+"\t"+file+"\n"); len(failed) > 0 {
+		t.Fatalf("Java disagrees: %s", failed)
 	}
 	names := make([]string, 0, len(j.want))
 	for n := range j.want {

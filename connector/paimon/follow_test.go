@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -369,7 +368,7 @@ func TestConsumer(t *testing.T) {
 // TestFollowOverwrites follows tables through overwrites, without a changelog
 // producer and with the options of overwrites, as Java does.
 func TestFollowOverwrites(t *testing.T) {
-	program := testkit.Tool(t, "THERMOCLINE_PAIMON_JAVA")
+	java := javaPaimon(t)
 	d := newDriver()
 	out := t.TempDir()
 	var in strings.Builder
@@ -394,19 +393,14 @@ func TestFollowOverwrites(t *testing.T) {
 		jobs = append(jobs, j)
 		fmt.Fprintf(&in, "dump\t%s\t--changelog\t--all\t--option\t%s=true\t> %s\n", dir, j.option, j.file)
 	}
-	cmd := exec.Command(program, "batch")
-	cmd.Stdin = strings.NewReader(in.String())
-	said, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v %s", err, said)
-	}
+	java.must(t, in.String())
 	deletions := 0
 	for _, j := range jobs {
-		java, err := os.ReadFile(j.file)
+		seen, err := os.ReadFile(j.file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := strings.Split(strings.TrimSuffix(string(java), "\n"), "\n")[1:]
+		want := strings.Split(strings.TrimSuffix(string(seen), "\n"), "\n")[1:]
 		slices.Sort(want)
 		tb, err := d.Open(ctx, j.dir, catalog.Identifier{Database: "default", Table: "t"})
 		if err != nil {

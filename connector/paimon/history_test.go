@@ -7,7 +7,6 @@ import (
 	"maps"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -368,10 +367,7 @@ func writable(line string) string {
 // THERMOCLINE_HISTORIES is how many, from THERMOCLINE_RANDOM_SEED on,
 // THERMOCLINE_RANDOM_STEPS how long, 0 for 30 to 100.
 func TestJavaHistories(t *testing.T) {
-	program := os.Getenv("THERMOCLINE_PAIMON_JAVA")
-	if program == "" {
-		t.Skip("needs THERMOCLINE_PAIMON_JAVA, a program that runs Java Paimon")
-	}
+	java := javaPaimon(t)
 	n, first := fromEnv(t, "THERMOCLINE_HISTORIES", 30), fromEnv(t, "THERMOCLINE_RANDOM_SEED", 1)
 	steps := fromEnv(t, "THERMOCLINE_RANDOM_STEPS", 8)
 	only := os.Getenv("HISTORY_KEEP") // a folder to leave them in
@@ -392,7 +388,7 @@ func TestJavaHistories(t *testing.T) {
 			}
 			batch.WriteByte('\n')
 		}
-		java(t, program, filepath.Join(root, "draw"), batch.String())
+		java.must(t, batch.String())
 
 		// Scripts, cut in two where Java has a part.
 		scripts := map[int][2][]string{}
@@ -413,7 +409,7 @@ func TestJavaHistories(t *testing.T) {
 			}
 			scripts[seed] = [2][]string{lines[:cut], lines[cut:]}
 		}
-		java(t, program, filepath.Join(root, "begin"), batch.String())
+		java.must(t, batch.String())
 
 		batch.Reset()
 		going := map[int]*script{}
@@ -437,7 +433,7 @@ func TestJavaHistories(t *testing.T) {
 				fmt.Fprintf(&batch, "exec\t--warehouse\t%s/%d/ours\t%s\n", root, seed, file(t, root, seed, "end.jsonl", rest))
 			}
 		}
-		java(t, program, filepath.Join(root, "end"), batch.String())
+		java.must(t, batch.String())
 
 		// Java looks.
 		batch.Reset()
@@ -461,7 +457,7 @@ func TestJavaHistories(t *testing.T) {
 				fmt.Fprintf(&batch, "dump\t%s\t--tag\t%s\t> %s/seen-tag-%s.jsonl\n", table, e, dir, e)
 			}
 		}
-		java(t, program, filepath.Join(root, "look"), batch.String())
+		java.must(t, batch.String())
 		for _, seed := range slices.Sorted(maps.Keys(going)) {
 			dir := filepath.Join(root, strconv.Itoa(seed))
 			tables++
@@ -533,20 +529,6 @@ func ours(t *testing.T, root string, lines []string) (*script, error) {
 		}
 	}
 	return h, nil
-}
-
-// java runs a batch of the oracle's commands.
-func java(t *testing.T, program, path, commands string) {
-	t.Helper()
-	if commands == "" {
-		return
-	}
-	if err := os.WriteFile(path, []byte(commands), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if out, err := exec.Command(program, "batch", path).CombinedOutput(); err != nil {
-		t.Errorf("%s: %v\n%s", filepath.Base(path), err, out)
-	}
 }
 
 func file(t *testing.T, root string, seed int, name string, lines []string) string {

@@ -3,7 +3,6 @@ package paimon_test
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -35,10 +34,7 @@ func fromEnv(t *testing.T, name string, def int) int {
 // seed THERMOCLINE_RANDOM_SEED on, and THERMOCLINE_RANDOM_STEPS the length of their
 // histories, 0 for 30 to 100 as the seed says.
 func TestJavaRandom(t *testing.T) {
-	program := os.Getenv("THERMOCLINE_PAIMON_JAVA")
-	if program == "" {
-		t.Skip("needs THERMOCLINE_PAIMON_JAVA, a program that runs Java Paimon")
-	}
+	java := javaPaimon(t)
 	tables, first := fromEnv(t, "THERMOCLINE_RANDOM_TABLES", 30), fromEnv(t, "THERMOCLINE_RANDOM_SEED", 1)
 	steps := fromEnv(t, "THERMOCLINE_RANDOM_STEPS", 8)
 	const chunk = 30 // made by one JVM, and on disk at once
@@ -54,13 +50,7 @@ func TestJavaRandom(t *testing.T) {
 			}
 			batch.WriteByte('\n')
 		}
-		commands := filepath.Join(root, "commands")
-		if err := os.WriteFile(commands, []byte(batch.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		if out, err := exec.Command(program, "batch", commands).CombinedOutput(); err != nil {
-			t.Fatalf("make the tables of the seeds from %d: %v\n%s", from, err, out)
-		}
+		java.must(t, batch.String())
 		for seed := from; seed < to; seed++ {
 			dir := filepath.Join(root, strconv.Itoa(seed))
 			files, err := filepath.Glob(filepath.Join(dir, "expected", "*.jsonl"))
