@@ -4,9 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -362,148 +362,288 @@ func writable(line string) string {
 // them here. A third of them begins in Java and goes on here, a third the other
 // way round. Java must read from every snapshot and tag what we read, find no
 // fault in the table, and the newest rows and the tags must be those that Java
-// itself came to where the merge engine has one right answer.
+// itself came to where the merge engine has one right answer. pypaimon must read
+// the newest rows and the tags too, unless it fails on the table that Java made of
+// the same script.
 //
 // THERMOCLINE_HISTORIES is how many, from THERMOCLINE_RANDOM_SEED on,
-// THERMOCLINE_RANDOM_STEPS how long, 0 for 30 to 100.
+// THERMOCLINE_RANDOM_STEPS how long, 0 for 30 to 100. THERMOCLINE_KEEP is a folder
+// that keeps those that fail.
 func TestJavaHistories(t *testing.T) {
-	java := javaPaimon(t)
+	h := &histories{T: t, java: javaPaimon(t), refused: map[string]int{}, python: map[string]int{},
+		steps: fromEnv(t, "THERMOCLINE_RANDOM_STEPS", 8)}
 	n, first := fromEnv(t, "THERMOCLINE_HISTORIES", 30), fromEnv(t, "THERMOCLINE_RANDOM_SEED", 1)
-	steps := fromEnv(t, "THERMOCLINE_RANDOM_STEPS", 8)
-	only := os.Getenv("HISTORY_KEEP") // a folder to leave them in
-	const chunk = 30
-	refused := map[string]int{}
-	tables, snapshots, same := 0, 0, 0
-	for from := first; from < first+n; from += chunk {
-		root := t.TempDir()
-		if only != "" {
-			root = only
-		}
-		to := min(from+chunk, first+n)
-		var batch strings.Builder
-		for seed := from; seed < to; seed++ {
-			fmt.Fprintf(&batch, "random\t--seed\t%d\t--dir\t%s/%d/java\t--quiet", seed, root, seed)
-			if steps > 0 {
-				fmt.Fprintf(&batch, "\t--steps\t%d", steps)
-			}
-			batch.WriteByte('\n')
-		}
-		java.must(t, batch.String())
-
-		// Scripts, cut in two where Java has a part.
-		scripts := map[int][2][]string{}
-		batch.Reset()
-		for seed := from; seed < to; seed++ {
-			b, err := os.ReadFile(filepath.Join(root, strconv.Itoa(seed), "java", "script.jsonl"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			lines := strings.Split(strings.TrimSpace(writable(string(b))), "\n")
-			cut := 0
-			switch seed % 3 {
-			case 1:
-				cut = len(lines) / 2 // Java's part
-				fmt.Fprintf(&batch, "exec\t--warehouse\t%s/%d/ours\t%s\n", root, seed, file(t, root, seed, "begin.jsonl", lines[:cut]))
-			case 2:
-				cut = len(lines) / 2 // ours
-			}
-			scripts[seed] = [2][]string{lines[:cut], lines[cut:]}
-		}
-		java.must(t, batch.String())
-
-		batch.Reset()
-		going := map[int]*script{}
-		for seed := from; seed < to; seed++ {
-			part := scripts[seed][1]
-			if seed%3 == 2 {
-				part = scripts[seed][0]
-			}
-			h, err := ours(t, filepath.Join(root, strconv.Itoa(seed), "ours"), part)
-			if err != nil {
-				if errs.ClassOf(err) == errs.Unsupported {
-					refused[err.Error()]++
-					continue
-				}
-				t.Errorf("seed %d: %v", seed, err)
-				continue
-			}
-			going[seed] = h
-			if seed%3 == 2 {
-				rest := append([]string{`{"op":"use","table":"default.t"}`}, scripts[seed][1]...)
-				fmt.Fprintf(&batch, "exec\t--warehouse\t%s/%d/ours\t%s\n", root, seed, file(t, root, seed, "end.jsonl", rest))
-			}
-		}
-		java.must(t, batch.String())
-
-		// Java looks.
-		batch.Reset()
-		refs := map[int]map[string]catalog.Ref{}
-		for _, seed := range slices.Sorted(maps.Keys(going)) {
-			dir := filepath.Join(root, strconv.Itoa(seed))
-			table := filepath.Join(dir, "ours", "default.db", "t")
-			refs[seed] = map[string]catalog.Ref{"latest": {}}
-			fmt.Fprintf(&batch, "dump\t%s\t> %s/seen-latest.jsonl\n", table, dir)
-			for _, e := range list(t, filepath.Join(table, "snapshot"), "snapshot-") {
-				id, err := strconv.ParseInt(e, 10, 64)
-				if err != nil {
-					t.Fatal(err)
-				}
-				refs[seed]["snapshot-"+e] = catalog.Ref{Kind: catalog.BySnapshot, ID: id}
-				fmt.Fprintf(&batch, "dump\t%s\t--snapshot\t%s\t> %s/seen-snapshot-%s.jsonl\n", table, e, dir, e)
-			}
-			fmt.Fprintf(&batch, "verify\t%s\t> %s/verified\n", table, dir)
-			for _, e := range list(t, filepath.Join(table, "tag"), "tag-") {
-				refs[seed]["tag-"+e] = catalog.Ref{Kind: catalog.ByTag, Name: e}
-				fmt.Fprintf(&batch, "dump\t%s\t--tag\t%s\t> %s/seen-tag-%s.jsonl\n", table, e, dir, e)
-			}
-		}
-		java.must(t, batch.String())
-		for _, seed := range slices.Sorted(maps.Keys(going)) {
-			dir := filepath.Join(root, strconv.Itoa(seed))
-			tables++
-			for name, ref := range refs[seed] {
-				snapshots++
-				e := testkit.Expected{Path: name, Table: "default.db/t", Ref: ref}
-				got, err := outcome(newDriver(), filepath.Join(dir, "ours"), e, testkit.LoadRows(t, filepath.Join(dir, "seen-"+name+".jsonl")), scanOptions{})
-				if err != nil || got != "equal" {
-					t.Errorf("seed %d, %s: we read other rows than Java: %s %v", seed, name, got, err)
-				}
-				if strings.HasPrefix(name, "snapshot-") || !oneAnswer(scripts[seed]) {
-					continue
-				}
-				want := filepath.Join(dir, "java", "expected", name+".jsonl")
-				if _, err := os.Stat(want); err != nil {
-					continue
-				}
-				same++
-				if got, err := outcome(newDriver(), filepath.Join(dir, "ours"), e, testkit.LoadRows(t, want), scanOptions{}); err != nil || got != "equal" {
-					t.Errorf("seed %d, %s: Java's table has other rows than ours: %s %v", seed, name, got, err)
-				}
-			}
-			out, err := os.ReadFile(filepath.Join(dir, "verified"))
-			if err != nil || !strings.HasPrefix(string(out), "OK: ") {
-				t.Errorf("seed %d: Java finds faults: %v\n%s", seed, err, out)
-			}
-		}
-		if only == "" {
-			if err := os.RemoveAll(root); err != nil {
-				t.Fatal(err)
-			}
-		}
+	chunk := 30 // on disk at once
+	if h.steps == 0 {
+		chunk = 6
 	}
-	t.Logf("%d histories: %d states read equal by Java and us, %d of them compared with Java's own table; refused: %v", tables, snapshots, same, refused)
-	if tables == 0 {
+	for from := first; from < first+n; from += chunk {
+		h.root = os.Getenv("THERMOCLINE_KEEP")
+		if h.root == "" {
+			h.root = t.TempDir()
+		}
+		h.run(from, min(from+chunk, first+n))
+	}
+	t.Logf("%d histories of %d lines: %d states read equal by Java and us, %d of them compared with Java's own table; pypaimon: %v; refused: %v",
+		h.tables, h.lines, h.states, h.same, h.python, h.refused)
+	if h.tables == 0 {
 		t.Error("nothing was compared")
 	}
 }
 
-// oneAnswer reports whether the rows of a history do not depend on when it was
-// compacted: a removed record of other engines than deduplicate is remembered only
-// until it reaches the last level.
+// histories are those of some seeds, each in a folder below root of the seed's
+// name: java is what Java made of the script, ours what the two made of it.
+type histories struct {
+	*testing.T
+	java            *oracle
+	root            string
+	steps           int
+	bad             map[int]bool
+	refused, python map[string]int
+
+	tables, lines, states, same int
+}
+
+func (h *histories) fail(seed int, format string, args ...any) {
+	h.Helper()
+	h.bad[seed] = true
+	h.Errorf("seed %d: "+format, append([]any{seed}, args...)...)
+}
+
+// dir is a path below the folder of a seed.
+func (h *histories) dir(seed int, path string) string {
+	return filepath.Join(h.root, strconv.Itoa(seed), path)
+}
+
+// seen is the path of a file with the rows that Java reads of a table.
+func (h *histories) seen(seed int, table string) string {
+	return filepath.Join(h.root, "seen", strconv.Itoa(seed), table)
+}
+
+// exec is the command that lets Java run a script over our table.
+func (h *histories) exec(seed int, name string, lines []string) string {
+	h.Helper()
+	path := h.dir(seed, name)
+	if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o644); err != nil {
+		h.Fatal(err)
+	}
+	return fmt.Sprintf("exec\t--warehouse\t%s\t%s\n", h.dir(seed, "ours"), path)
+}
+
+// ask lets Java run the commands of the seeds that have some, and drops those
+// whose commands fail.
+func (h *histories) ask(seeds []int, command func(seed int) string) (done []int) {
+	h.Helper()
+	var batch strings.Builder
+	for _, seed := range seeds {
+		batch.WriteString(command(seed))
+	}
+	for _, f := range h.java.batch(h.T, batch.String()) {
+		found := false
+		for _, seed := range seeds {
+			if strings.Contains(f, h.dir(seed, "")+"/") {
+				h.fail(seed, "%s", f)
+				found = true
+			}
+		}
+		if !found {
+			h.Error(f)
+		}
+	}
+	for _, seed := range seeds {
+		if !h.bad[seed] {
+			done = append(done, seed)
+		}
+	}
+	return done
+}
+
+func (h *histories) run(from, to int) {
+	h.bad = map[int]bool{}
+	var seeds []int
+	for seed := from; seed < to; seed++ {
+		seeds = append(seeds, seed)
+		defer func() {
+			if !h.bad[seed] {
+				os.RemoveAll(h.dir(seed, ""))
+			}
+			os.RemoveAll(h.seen(seed, ""))
+		}()
+	}
+	seeds = h.ask(seeds, func(seed int) string {
+		c := fmt.Sprintf("random\t--seed\t%d\t--dir\t%s\t--quiet", seed, h.dir(seed, "java"))
+		if h.steps > 0 {
+			c += fmt.Sprintf("\t--steps\t%d", h.steps)
+		}
+		return c + "\n"
+	})
+
+	// Scripts, cut in two where Java has a part.
+	scripts := map[int][2][]string{}
+	seeds = h.ask(seeds, func(seed int) string {
+		b, err := os.ReadFile(h.dir(seed, "java/script.jsonl"))
+		if err != nil {
+			h.Fatal(err)
+		}
+		lines := strings.Split(strings.TrimSpace(writable(string(b))), "\n")
+		switch cut := len(lines) / 2; seed % 3 {
+		case 1: // Java begins
+			scripts[seed] = [2][]string{lines[:cut], lines[cut:]}
+			return h.exec(seed, "begin.jsonl", lines[:cut])
+		case 2: // Java ends
+			scripts[seed] = [2][]string{lines[:cut], lines[cut:]}
+		default:
+			scripts[seed] = [2][]string{nil, lines}
+		}
+		return ""
+	})
+	var going []int
+	for _, seed := range seeds {
+		part := scripts[seed][1]
+		if seed%3 == 2 {
+			part = scripts[seed][0]
+		}
+		err := ours(h.T, h.dir(seed, "ours"), part)
+		switch {
+		case errs.ClassOf(err) == errs.Unsupported:
+			h.refused[err.Error()]++
+		case err != nil:
+			h.fail(seed, "%v", err)
+		default:
+			going = append(going, seed)
+		}
+	}
+	going = h.ask(going, func(seed int) string {
+		if seed%3 != 2 {
+			return ""
+		}
+		return h.exec(seed, "end.jsonl", append([]string{`{"op":"use","table":"default.t"}`}, scripts[seed][1]...))
+	})
+
+	// Java looks.
+	const table = "ours/default.db/t"
+	refs := map[int]map[string]catalog.Ref{} // by the name of the file that Java's rows are in
+	going = h.ask(going, func(seed int) string {
+		var c strings.Builder
+		dir := h.dir(seed, table)
+		refs[seed] = map[string]catalog.Ref{}
+		for _, to := range []string{"ours/default.db", "java/warehouse/default.db"} {
+			if err := os.MkdirAll(h.seen(seed, to), 0o755); err != nil {
+				h.Fatal(err)
+			}
+		}
+		look := func(file string, ref catalog.Ref, option string) {
+			refs[seed][file] = ref
+			fmt.Fprintf(&c, "dump\t%s%s\t> %s\n", dir, option, file)
+		}
+		look(h.seen(seed, table+".jsonl"), catalog.Ref{}, "")
+		for _, e := range list(h.T, filepath.Join(dir, "snapshot"), "snapshot-") {
+			id, err := strconv.ParseInt(e, 10, 64)
+			if err != nil {
+				h.Fatal(err)
+			}
+			look(h.dir(seed, "snapshot-"+e+".jsonl"), catalog.Ref{Kind: catalog.BySnapshot, ID: id}, "\t--snapshot\t"+e)
+		}
+		for _, e := range list(h.T, filepath.Join(dir, "tag"), "tag-") {
+			look(h.seen(seed, table+".tag-"+e+".jsonl"), catalog.Ref{Kind: catalog.ByTag, Name: e}, "\t--tag\t"+e)
+		}
+		fmt.Fprintf(&c, "verify\t%s\t> %s\n", dir, h.dir(seed, "verified"))
+		return c.String()
+	})
+	// A table in which Java finds faults is told of by what it says.
+	for _, seed := range seeds {
+		if b, err := os.ReadFile(h.dir(seed, "verified")); err == nil && !strings.HasPrefix(string(b), "OK: ") {
+			h.fail(seed, "Java finds faults:\n%s", b)
+		}
+	}
+	for _, seed := range going {
+		h.tables++
+		h.lines += len(scripts[seed][0]) + len(scripts[seed][1])
+		for name, ref := range refs[seed] {
+			h.states++
+			e := testkit.Expected{Path: name, Table: "default.db/t", Ref: ref}
+			read := func(want string) string {
+				got, err := outcome(newDriver(), h.dir(seed, "ours"), e, testkit.LoadRows(h.T, want), scanOptions{})
+				if err != nil {
+					return err.Error()
+				}
+				return got
+			}
+			if got := read(name); got != "equal" {
+				h.fail(seed, "%v: we read other rows than Java: %s", ref, got)
+			}
+			want := h.dir(seed, "java/expected/latest.jsonl")
+			switch ref.Kind {
+			case catalog.BySnapshot:
+				continue
+			case catalog.ByTag:
+				want = h.dir(seed, "java/expected/tag-"+ref.Name+".jsonl")
+			}
+			if _, err := os.Stat(want); err != nil {
+				continue
+			}
+			if err := os.Link(want, strings.Replace(name, "/ours/", "/java/warehouse/", 1)); err != nil {
+				h.Fatal(err)
+			}
+			if !oneAnswer(scripts[seed]) {
+				continue
+			}
+			h.same++
+			if got := read(want); got != "equal" {
+				h.fail(seed, "%v: Java's table has other rows than ours: %s", ref, got)
+			}
+		}
+	}
+	h.pypaimon(scripts)
+}
+
+// pypaimon reads the tables that Java has read. It knows no deletion vectors of 64
+// bits, which one of the two tables may have and the other not.
+func (h *histories) pypaimon(scripts map[int][2][]string) {
+	program := os.Getenv("THERMOCLINE_PYPAIMON")
+	if program == "" {
+		return
+	}
+	// Its exit status is 1 if it failed to read one.
+	out, _ := exec.Command(program, testkit.Shared(h.T, "oracles/pypaimon/dump.py"), "--compare-tree", h.root, filepath.Join(h.root, "seen")).Output()
+	said := map[string]string{}
+	for l := range strings.Lines(string(out)) {
+		verdict, rest, _ := strings.Cut(l, "\t")
+		path, _, _ := strings.Cut(rest, "\t")
+		said[path] = verdict
+		if !strings.Contains(path, "/ours/") {
+			continue // read before ours
+		}
+		h.python[verdict]++
+		if verdict != "same" && said[strings.Replace(path, "/ours/", "/java/warehouse/", 1)] == "same" {
+			name, _, _ := strings.Cut(path, "/")
+			seed, err := strconv.Atoi(name)
+			if err != nil {
+				h.Fatal(err)
+			}
+			if s := scripts[seed]; strings.Contains(append(slices.Clone(s[0]), s[1]...)[0], `"deletion-vectors.bitmap64"`) {
+				continue
+			}
+			h.fail(seed, "pypaimon reads Java's table, and not ours: %s", l)
+		}
+	}
+}
+
+// oneAnswer reports whether the rows of a history do not depend on when the table
+// was compacted. A removed record is remembered only until it reaches the last
+// level, which an older one by the sequence field, or of a merge engine that
+// retracts, can tell; and a compaction has a snapshot's number, by which a script
+// rolls back.
 func oneAnswer(s [2][]string) bool {
-	create := append(slices.Clone(s[0]), s[1]...)[0]
-	for _, e := range []string{"partial-update", "aggregation", "first-row"} {
-		if strings.Contains(create, `"merge-engine":"`+e+`"`) {
+	lines := append(slices.Clone(s[0]), s[1]...)
+	if slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, `{"op":"rollback","snapshot"`) }) {
+		return false
+	}
+	if strings.Contains(lines[0], `"ignore-delete":"true"`) {
+		return true
+	}
+	for _, e := range []string{`"merge-engine":"partial-update"`, `"merge-engine":"aggregation"`, `"merge-engine":"first-row"`, `"sequence.field"`} {
+		if strings.Contains(lines[0], e) {
 			return false
 		}
 	}
@@ -511,11 +651,11 @@ func oneAnswer(s [2][]string) bool {
 }
 
 // ours runs a script over a warehouse.
-func ours(t *testing.T, root string, lines []string) (*script, error) {
+func ours(t *testing.T, root string, lines []string) error {
 	files := fileio.Local{NoSync: true}
 	h := &script{lake: newLakeAt(t, files, root, nil), id: catalog.Identifier{Database: "default", Table: "t"}, commit: math.MaxInt32}
 	if err := h.catalog.CreateDatabase(context.Background(), "default", true); err != nil {
-		return nil, err
+		return err
 	}
 	for i, line := range lines {
 		if err := h.run(line); err != nil {
@@ -523,21 +663,12 @@ func ours(t *testing.T, root string, lines []string) (*script, error) {
 				line = line[:200] + "…"
 			}
 			if errs.ClassOf(err) == errs.Unsupported {
-				return nil, err
+				return err
 			}
-			return nil, fmt.Errorf("line %d, %s: %w", i+1, line, err)
+			return fmt.Errorf("line %d, %s: %w", i+1, line, err)
 		}
 	}
-	return h, nil
-}
-
-func file(t *testing.T, root string, seed int, name string, lines []string) string {
-	t.Helper()
-	path := filepath.Join(root, strconv.Itoa(seed), name)
-	if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return path
+	return nil
 }
 
 // list returns the names in a folder that begin with a prefix, without it.
