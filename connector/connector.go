@@ -122,6 +122,9 @@ type WriteOptions struct {
 	// Once says that the writer is prepared once, committed at once and closed, as
 	// statements do: it begins no compaction that would outlast it.
 	Once bool
+	// Overwrite says that the messages go into a Committable with Overwrite: what
+	// is in the partitions of the rows counts for nothing.
+	Overwrite bool
 	// KeepNulls says that NULLs are meant: defaults of columns do not take their
 	// place, as they do where Paimon's own writers are given NULL.
 	KeepNulls bool

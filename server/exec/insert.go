@@ -23,7 +23,7 @@ const InsertUser = "thermocline-sql"
 func Insert(ctx context.Context, ins *plan.Insert, env Env) (out Outcome, err error) {
 	c := newChange(env, ins.Ignore)
 	defer c.close()
-	w, err := ins.Table.NewWrite(ctx, connector.WriteOptions{CommitUser: InsertUser, Budget: c.budget, KeepNulls: true, Once: true})
+	w, err := ins.Table.NewWrite(ctx, connector.WriteOptions{CommitUser: InsertUser, Budget: c.budget, Overwrite: ins.Overwrite, KeepNulls: true, Once: true})
 	if err != nil {
 		return out, err
 	}

@@ -39,6 +39,23 @@ func (c *Committer) removeCompacted(ctx context.Context, messages []*Message) {
 	}
 }
 
+// forgetCompactions takes the compactions from the messages of an overwrite. Their
+// writer knew what is overwritten: it may have merged the new rows with it, left
+// out those that it has already (first-row), or marked its rows as deleted.
+func (c *Committer) forgetCompactions(ctx context.Context, messages []*Message) {
+	var compacted []*Message
+	for _, m := range messages {
+		if m.compacts() {
+			compacted = append(compacted, m)
+		}
+	}
+	c.removeCompacted(ctx, compacted)
+	for _, m := range compacted {
+		m.dropped.Store(true)
+		m.CompactBefore, m.CompactAfter, m.CompactChangelog, m.CompactIndex = nil, nil, nil, IndexChange{}
+	}
+}
+
 // removeChangelogs deletes the changelog files of an overwrite, which has none.
 func (c *Committer) removeChangelogs(ctx context.Context, messages []*Message) {
 	ctx = context.WithoutCancel(ctx)

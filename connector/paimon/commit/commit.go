@@ -203,7 +203,9 @@ func (c *Committer) commitLocked(ctx context.Context, cm *connector.Committable,
 }
 
 func (c *Committer) commit(ctx context.Context, cm *connector.Committable, messages []*Message) (res connector.CommitResult, err error) {
-
+	if cm.Overwrite {
+		c.forgetCompactions(ctx, messages)
+	}
 	a := &change{kind: spec.KindAppend, cm: cm, messages: messages, search: cm.Nonce != ""}
 	if a.overwrite, err = c.newScope(cm, messages); err != nil {
 		return connector.CommitResult{}, err

@@ -51,7 +51,7 @@ func (w *Writer) hashIndexOf(ctx context.Context, partition spec.BinaryRow) (*ha
 	x := &hashIndex{partition: partition.Clone(), bucketOf: map[int32]int32{}, buckets: map[int32]*hashBucket{}, pending: map[int32]bool{}}
 	for i := range list {
 		e := &list[i]
-		if e.IndexType != spec.IndexHash || string(e.Partition) != string(partition) {
+		if w.cfg.Overwrite || e.IndexType != spec.IndexHash || string(e.Partition) != string(partition) {
 			continue
 		}
 		path, err := w.cfg.Paths.IndexFile(e)

@@ -56,6 +56,9 @@ type Config struct {
 	Once bool
 	// Metadata keeps decoded manifests; nil: nothing does.
 	Metadata *commit.Cache
+	// Overwrite makes every bucket new: its keys have no places, its rows no
+	// sequence numbers. NoCompaction goes with it.
+	Overwrite bool
 	// KeepNulls leaves NULLs where columns have defaults.
 	KeepNulls bool
 	// Synchronous makes PrepareCommit wait for the compactions it starts.
@@ -323,6 +326,8 @@ func (w *Writer) openAll(ctx context.Context, list []*bucket) error {
 	}
 	if snap != nil {
 		base = snap.ID
+	}
+	if snap != nil && !w.cfg.Overwrite {
 		live, err := w.store.Live(ctx, snap, nil, func(e *spec.ManifestEntry) bool {
 			in := w.buckets[string(e.Partition)]
 			return in != nil && (in[e.Bucket] != nil || e.TotalBuckets != w.opts.buckets)
