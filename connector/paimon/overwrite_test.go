@@ -9,6 +9,7 @@ import (
 	"github.com/thermocline/thermocline/catalog"
 	"github.com/thermocline/thermocline/connector/fileio"
 	"github.com/thermocline/thermocline/connector/paimon/spec"
+	"github.com/thermocline/thermocline/internal/errs"
 )
 
 // TestOverwriteForgets overwrites a partition of tables whose writers compact
@@ -91,5 +92,31 @@ func TestOverwriteForgets(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestOverwriteAcross overwrites partitions of a table whose keys move between
+// partitions: those that a key leaves are not meant.
+func TestOverwriteAcross(t *testing.T) {
+	h := &script{lake: newLakeAt(t, fileio.NewMemory(), "/lake", nil), id: catalog.Identifier{Database: "default", Table: "t"}, commit: math.MaxInt32}
+	if err := h.catalog.CreateDatabase(ctx, "default", true); err != nil {
+		t.Fatal(err)
+	}
+	for i, line := range []string{
+		`{"op":"create","fields":[{"name":"p","type":"STRING"},{"name":"k","type":"INT NOT NULL"},{"name":"v","type":"STRING"}],` +
+			`"primaryKeys":["k"],"partitionKeys":["p"],"options":{"bucket":"-1"}}`,
+		`{"op":"write","rows":[["a",1,"old"],["b",3,"old"],["b",4,"old"]]}`,
+		`{"op":"write","overwrite":{},"rows":[["a",3,"new"]]}`,
+	} {
+		if err := h.run(line); (err != nil) != (i == 2) || i == 2 && errs.ClassOf(err) != errs.Unsupported {
+			t.Fatalf("%s: %v", line, err)
+		}
+	}
+	tb, err := h.table()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := h.rows(tb, catalog.Ref{}); len(got) != 3 {
+		t.Error(got)
 	}
 }

@@ -204,6 +204,10 @@ func (c *Committer) commitLocked(ctx context.Context, cm *connector.Committable,
 
 func (c *Committer) commit(ctx context.Context, cm *connector.Committable, messages []*Message) (res connector.CommitResult, err error) {
 	if cm.Overwrite {
+		if cm.OverwriteDynamic && slices.ContainsFunc(messages, func(m *Message) bool { return m.Exclusive }) {
+			// A key that moves is deleted in a partition that is not meant.
+			return res, errs.Unsupportedf(-1, "INSERT OVERWRITE of the rows' partitions of a table whose primary key lacks a partition column; name the partition")
+		}
 		c.forgetCompactions(ctx, messages)
 	}
 	a := &change{kind: spec.KindAppend, cm: cm, messages: messages, search: cm.Nonce != ""}
