@@ -100,7 +100,6 @@ func trickle(dir string, commits, rate int) (outcome, error) {
 	took := make([]time.Duration, 0, commits)
 	started, cpu := time.Now(), cpuSeconds()
 	worst := time.Duration(0)
-	last := []time.Duration{}
 	for i := range commits {
 		if rate > 0 {
 			time.Sleep(time.Until(started.Add(time.Duration(i) * time.Second / time.Duration(rate))))
@@ -134,7 +133,6 @@ func trickle(dir string, commits, rate int) (outcome, error) {
 				return outcome{}, fmt.Errorf("the sum after %d commits is %d, not %d", i+1, sum, want)
 			}
 			worst = max(worst, at)
-			last = append(last, at)
 			live, snaps, all, err := shape(ctx, t)
 			if err != nil {
 				return outcome{}, err
