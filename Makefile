@@ -1,6 +1,8 @@
 # Thermocline. Two commands do everything: make demo, make test.
 
 export CGO_ENABLED = 0
+# Java names files in the locale's encoding: partitions may have any letters.
+export LC_ALL = C.UTF-8
 export GOFLAGS += -tags=gms_pure_go
 SHELL = /bin/bash
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
