@@ -270,9 +270,6 @@ func comparableTemporal(ctx *Context, a, b Expr) (Expr, Expr, Type, error) {
 		}
 		return convert(ctx, a, t), textAsDate(ctx, b, t), t, nil
 	}
-	if ta.Class != Time && tb.Class == Year {
-		return nil, nil, Type{}, errs.Unsupportedf(-1, "comparisons of YEAR with dates")
-	}
 	// With a number: a constant that is a date takes the column's type, else
 	// both are numbers (YYYYMMDD).
 	if constant && isColumn(a) {
@@ -297,6 +294,18 @@ func comparableTemporal(ctx *Context, a, b Expr) (Expr, Expr, Type, error) {
 			}
 		}
 		ctx.warn("Warning", errs.TruncatedValue, "Incorrect %s value: '%s' for column %s at row 1", lower(ta.sqlName()), shown(AppendText(nil, l.Val.Type, l.Val.Vec, 0, nil)), a)
+	}
+	if ta.Class != Time && tb.Class == Year {
+		// A year is compared as the date without month and day, YYYY0000.
+		unit := int64(10000)
+		if ta.Class != Date {
+			unit *= 1000000
+		}
+		y, err := Call(ctx, "*", convert(ctx, b, TBigInt), Literal(IntValue(unit)))
+		if err != nil {
+			return nil, nil, Type{}, err
+		}
+		b, tb = y, y.Type()
 	}
 	na, nb := numeric(a), numeric(b)
 	switch {
@@ -541,13 +550,22 @@ func b2i(x bool) int {
 // pairwise, MySQL compares all in one.
 func between(ctx *Context, args []Expr) (Expr, error) {
 	x, low, high := args[0], args[1], args[2]
-	for _, a := range args {
-		if a.Type().Class == JSON {
-			return nil, errs.Unsupportedf(-1, "JSON in BETWEEN")
+	var err error
+	if x, low, high, err = betweenJSON(ctx, x, low, high); err != nil {
+		return nil, err
+	}
+	if isDated(x) || isDated(low) || isDated(high) {
+		// A year is a number here, as it is not in comparisons.
+		for _, e := range []*Expr{&x, &low, &high} {
+			if (*e).Type().Class == Year && !isString(low.Type()) && !isString(high.Type()) {
+				*e = convert(ctx, *e, TBigInt)
+			}
 		}
 	}
-	if dated := func(e Expr) bool { c := e.Type().Class; return c == DateTime || c == Date || c == Timestamp }; x.Type().Class == Time && (dated(low) || dated(high)) {
-		return nil, errs.Unsupportedf(-1, "BETWEEN of a TIME and dates")
+	if x.Type().Class == Time && (isDated(low) || isDated(high)) {
+		// Constants do not turn into times here, as they do in comparisons.
+		t := TDateTime(6)
+		x, low, high = convert(ctx, x, t), convert(ctx, low, t), convert(ctx, high, t)
 	}
 	if tx := x.Type(); !tx.IsTemporal() && tx.Class != JSON && low.Type().Class != JSON && high.Type().Class != JSON {
 		switch {
@@ -588,6 +606,41 @@ func between(ctx *Context, args []Expr) (Expr, error) {
 		c.inner = "between"
 	}
 	return e, nil
+}
+
+// isDated reports whether e has a date.
+func isDated(e Expr) bool {
+	switch e.Type().Class {
+	case Date, DateTime, Timestamp:
+		return true
+	}
+	return false
+}
+
+// betweenJSON takes JSON out of a BETWEEN as MySQL does, which warns that it
+// compares no JSON there: as numbers if one operand is a number, else as texts.
+func betweenJSON(ctx *Context, x, low, high Expr) (Expr, Expr, Expr, error) {
+	all := []Expr{x, low, high}
+	json, number := false, false
+	for _, e := range all {
+		json = json || e.Type().Class == JSON
+		number = number || e.Type().IsNumber()
+	}
+	if !json {
+		return x, low, high, nil
+	}
+	for i, e := range all {
+		if isDated(e) {
+			return nil, nil, nil, errs.Unsupportedf(-1, "JSON and dates in BETWEEN")
+		}
+		if number {
+			all[i] = asDouble(ctx, e)
+		} else {
+			all[i] = asText(ctx, e)
+		}
+	}
+	ctx.warn("Warning", errs.NotSupported, "This version of MySQL doesn't yet support 'comparison of JSON in the BETWEEN operator'")
+	return all[0], all[1], all[2], nil
 }
 
 // numericLiteralText reports whether e is a constant text that is an integer.

@@ -37,10 +37,14 @@ func init() {
 				return nil, errs.Unsupportedf(-1, "NULLIF of nested values")
 			}
 			if l, ok := args[0].(*LiteralExpr); ok && l.hex && isColumn(args[1]) && args[1].Type().Class == Int {
-				return nil, errs.Unsupportedf(-1, "NULLIF of a hexadecimal literal and an integer column")
+				if args[1].Type().Width == 8 {
+					args[0] = hexNumber(l)
+				}
 			}
 			x := args[0]
-			if l, ok := x.(*LiteralExpr); ok && l.folded == nil && l.Type().Class == String && args[1].Type().Class == String {
+			if l, ok := x.(*LiteralExpr); ok && l.folded == nil && l.Type().Class == String && args[1].Type().Class == Bytes {
+				x = relabel(x, TBytes(displayLength(l.Type())))
+			} else if l, ok := x.(*LiteralExpr); ok && l.folded == nil && l.Type().Class == String && args[1].Type().Class == String {
 				// MySQL converts a literal to the collation in which it is compared,
 				// and NULLIF gives the converted one: NULLIF('ab', b) has b's.
 				t, err := mergeCollations("nullif", x.Type(), args[1].Type())
@@ -246,19 +250,29 @@ func coalesceKernel(ev *evaluation) (*vector.Vec, error) {
 
 // extreme resolves GREATEST and LEAST.
 func extreme(ctx *Context, name string, args []Expr) (Expr, error) {
-	temporal, other := false, false
+	dated, other, json := false, false, false
 	for _, a := range args {
 		switch t := a.Type(); {
 		case t.Class == JSON:
-			return nil, errs.Unsupportedf(-1, "%s of JSON", name)
-		case t.IsTemporal():
-			temporal = true
-		case t.Class != Null:
+			json, other = true, true
+		case isDated(a):
+			dated = true
+		case t.Class != Time && t.Class != Null:
 			other = true
 		}
 	}
-	if temporal && other {
-		return nil, errs.Unsupportedf(-1, "%s of dates and values that are no dates", name)
+	switch {
+	case dated && json:
+		return nil, errs.Unsupportedf(-1, "%s of dates and JSON", name)
+	case dated && other:
+		return extremeDate(ctx, name, args)
+	case json:
+		// MySQL compares the texts and says so.
+		ctx.warn("Warning", errs.NotSupported, "This version of MySQL doesn't yet support 'comparison of JSON in the LEAST and GREATEST operators'")
+		args = append([]Expr(nil), args...)
+		for i, a := range args {
+			args[i] = asText(ctx, a)
+		}
 	}
 	values, t, err := unifyFor(ctx, strings.ToLower(name), args)
 	if err != nil {
@@ -309,6 +323,102 @@ func extreme(ctx *Context, name string, args []Expr) (Expr, error) {
 		out.Valid = ev.valid
 		return out, nil
 	}, values...), nil
+}
+
+// extremeDate is GREATEST or LEAST of dates and other values: all are compared
+// as DATETIME(6), and the result is a text, of a DATE if no argument has a time,
+// else with as many fraction digits as the argument that has the most. Values
+// that are no dates have no place in that order: MySQL answers with dates that do
+// not exist, here they are refused.
+func extremeDate(ctx *Context, name string, args []Expr) (Expr, error) {
+	_, t, err := unifyFor(ctx, strings.ToLower(name), args)
+	if err != nil {
+		return nil, err
+	}
+	shown := TDate
+	var dated Expr
+	digits := 0
+	for _, a := range args {
+		digits = max(digits, secondsDigits(a))
+		if !isDated(a) {
+			continue
+		}
+		if dated == nil {
+			dated = a
+		}
+		if a.Type().Class != Date {
+			shown = TDateTime(0)
+		}
+	}
+	if shown.Class == DateTime {
+		shown.Scale = digits
+	}
+	at := TDateTime(6)
+	values := make([]Expr, len(args))
+	for i, a := range args {
+		if ta := a.Type(); ta.IsTemporal() || ta.Class == Null {
+			values[i] = convert(ctx, a, at)
+			continue
+		}
+		if l, ok := a.(*LiteralExpr); ok && isString(l.Type()) && !l.Val.IsNull() && isColumn(dated) {
+			if p := parseDateTime(l.Val.Vec.Bytes(0), false); p.kind == Null && !p.partial {
+				return nil, errs.Userf(errs.WrongValue, "Incorrect %s value: '%s'", dated.Type().sqlName(), shownText(l))
+			}
+		}
+		values[i] = dateOrRefuse(ctx, name, a)
+	}
+	best, err := Call(ctx, name, values...)
+	if err != nil {
+		return nil, err
+	}
+	t.Length = displayLength(shown)
+	return convert(ctx, convert(ctx, best, shown), t), nil
+}
+
+// secondsDigits is how many fraction digits of seconds a value may have.
+func secondsDigits(e Expr) int {
+	t := e.Type()
+	switch {
+	case t.IsTemporal() && t.Class != Date, t.Class == Decimal:
+		return min(t.Scale, 6)
+	case isString(t):
+		if l, ok := e.(*LiteralExpr); ok && !l.Val.IsNull() {
+			return min(parseDateTime(l.Val.Vec.Bytes(0), false).fsp, 6)
+		}
+		return 6
+	case t.Class == Float, t.Class == Double:
+		return 6
+	}
+	return 0
+}
+
+// shownText is a constant's text for a message.
+func shownText(l *LiteralExpr) string {
+	return shown(AppendText(nil, l.Val.Type, l.Val.Vec, 0, nil))
+}
+
+// dateOrRefuse converts to DATETIME(6) and refuses what is no date.
+func dateOrRefuse(ctx *Context, name string, e Expr) Expr {
+	c := newCall("conv", TDateTime(6), func(ev *evaluation) (*vector.Vec, error) {
+		out := ev.out(vector.I64)
+		from := ev.c.args[0].Type()
+		quiet := ev.ctx.quiet()
+		f := dateTimes(quiet, from, ev.args[0], "datetime")
+		return out, ev.each(func(i int) error {
+			p, ok := f(i)
+			us := p.rounded(6, false)
+			if !ok || !validDateTime(us) {
+				return errs.Unsupportedf(-1, "%s of dates and '%s', which is no date", name, shown(texts(ev.ctx, from, ev.args[0])(i)))
+			}
+			if p.truncated {
+				ev.ctx.badDate("datetime", texts(ev.ctx, from, ev.args[0])(i))
+			}
+			out.I64s[i] = us
+			return nil
+		})
+	}, e)
+	c.hidden, c.inner = true, "date for "+name
+	return c
 }
 
 func interval(ctx *Context, args []Expr) (Expr, error) {

@@ -4,7 +4,6 @@ import (
 	"math"
 	"strings"
 
-	"github.com/thermocline/thermocline/internal/errs"
 	"github.com/thermocline/thermocline/internal/vector"
 )
 
@@ -17,11 +16,6 @@ func init() {
 // does; constant items of one rule go into a set that is built once.
 func in(ctx *Context, args []Expr) (Expr, error) {
 	x := args[0]
-	for _, a := range args {
-		if a.Type().Class == JSON && len(args) > 2 {
-			return nil, errs.Unsupportedf(-1, "JSON in IN lists")
-		}
-	}
 	if len(args) == 2 {
 		return Call(ctx, "=", x, args[1])
 	}
