@@ -161,7 +161,7 @@ func (c catalogControl) load() ([]session.NamedCatalog, error) {
 // passedOptions are options of Paimon catalogs that change nothing here: what
 // they say is so, or is about caches of other engines.
 var passedOptions = []string{"cache-enabled", "case-sensitive", "property-version", "default-database", "lock.type", "lock.flavor", "format-table.enabled",
-	"resolving-file-io.enabled", "file-io.allow-cache", "fs.allow-hadoop-fallback", "sync-all-properties", "table.type"}
+	"resolving-file-io.enabled", "file-io.allow-cache", "fs.allow-hadoop-fallback", "sync-all-properties", "table.type", "catalog-options-table.enabled"}
 
 // open opens a Paimon catalog by its options, which must all be understood.
 func (c catalogControl) open(ctx context.Context, options map[string]string) (catalog.Altering, error) {

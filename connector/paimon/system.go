@@ -94,6 +94,11 @@ var systemTables = map[string]*systemDef{
 		}}}), column("row_range_start", catalog.TBigInt), column("row_range_end", catalog.TBigInt), column("index_field_id", catalog.TInt),
 		column("index_field_name", nullable),
 	}, fill: fillTableIndexes},
+	"file_indexes": {versioned: true, columns: []catalog.Field{
+		column("partition", nullable), column("bucket", integer), column("file_path", text), column("file_size_in_bytes", bigint), column("record_count", bigint),
+		column("schema_id", bigint), column("column_name", text), column("index_type", text), column("storage_type", text), column("index_file_path", nullable),
+		column("index_size_in_bytes", bigint), column("index_container_size_in_bytes", bigint), column("is_empty", catalog.TBoolean.Required()),
+	}, rows: fileIndexRows},
 	"aggregation_fields": {columns: []catalog.Field{
 		column("field_name", text), column("field_type", text), column("function", nullable), column("function_options", nullable), column("comment", nullable),
 	}, fill: fillAggregationFields},
@@ -102,11 +107,6 @@ var systemTables = map[string]*systemDef{
 		column("colstat", nullable),
 	}, fill: fillStatistics},
 	"consumers": {columns: []catalog.Field{column("consumer_id", text), column("next_snapshot_id", bigint)}, fill: fillConsumers},
-}
-
-// knownSystemTables are those of Java Paimon that are not implemented.
-var knownSystemTables = map[string]bool{
-	"file_indexes": true,
 }
 
 // SystemTables returns the names of the implemented system tables, sorted.
@@ -129,9 +129,6 @@ func newSystemTable(t *Table, id catalog.Identifier) (connector.Readable, error)
 	}
 	d := systemTables[name]
 	if d == nil {
-		if knownSystemTables[name] {
-			return nil, errs.Unsupportedf(-1, "the system table %s of %s", name, t.id)
-		}
 		return nil, errs.Userf(errs.UnknownTable, "table %s does not exist: system tables are %s", id, strings.Join(SystemTables(), ", "))
 	}
 	s := &catalog.Schema{Options: map[string]string{}}

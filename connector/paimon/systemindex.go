@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/thermocline/thermocline/connector"
+	"github.com/thermocline/thermocline/connector/paimon/fileindex"
 	"github.com/thermocline/thermocline/connector/paimon/read"
 	"github.com/thermocline/thermocline/connector/paimon/spec"
 	"github.com/thermocline/thermocline/internal/errs"
@@ -75,6 +77,69 @@ func fillTableIndexes(ctx context.Context, t *Table, st *read.State, b *rowBuild
 		b.end()
 	}
 	return nil
+}
+
+// fileIndexRows lists the indexes of the live data files, as Paimon 2.1 does:
+// those in manifest entries and those in files beside them.
+func fileIndexRows(ctx context.Context, t *Table, st *read.State, _ *connector.ScanRequest) (rowSource, error) {
+	paths := spec.NewPaths(t.dir, t.id.Branch, st.Schema())
+	return eachFile(ctx, t, st, func(ctx context.Context, b *rowBuilder, e *spec.ManifestEntry) error {
+		var x *fileindex.File
+		storage, path, size := "EMBEDDED", "", int64(len(e.File.EmbeddedIndex))
+		if e.File.EmbeddedIndex != nil {
+			var err error
+			if x, err = fileindex.Open(bytes.NewReader(e.File.EmbeddedIndex), size, e.File.RowCount); err != nil {
+				return fmt.Errorf("the index in its manifest entry: %w", err)
+			}
+		} else {
+			extra, err := paths.ExtraFiles(e)
+			if err != nil {
+				return err
+			}
+			for _, p := range extra {
+				if !strings.HasSuffix(p, ".index") {
+					continue
+				}
+				if path != "" {
+					return errs.Corruptf("it has two index files, %s and %s", path, p)
+				}
+				path = read.LocalPath(p)
+			}
+			if path == "" {
+				return nil
+			}
+			f, err := t.driver.cfg.Files.Open(ctx, path)
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			storage, size = "FILE", f.Size()
+			if x, err = fileindex.Open(f, size, e.File.RowCount); err != nil {
+				return fmt.Errorf("%s: %w", path, err)
+			}
+		}
+		d, err := describeFile(t, st, e)
+		if err != nil {
+			return err
+		}
+		for _, i := range x.All() {
+			b.str(d.partition)
+			b.i32(e.Bucket)
+			b.str(d.path)
+			b.i64(e.File.FileSize)
+			b.i64(e.File.RowCount)
+			b.i64(e.File.SchemaID)
+			b.str(i.Column)
+			b.str(i.Kind)
+			b.str(storage)
+			b.optStr(path, path != "")
+			b.i64(i.Bytes)
+			b.i64(size)
+			b.boolean(i.Empty)
+			b.end()
+		}
+		return nil
+	})
 }
 
 // fillAggregationFields lists the columns with their options "fields.<column>.…".

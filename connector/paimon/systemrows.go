@@ -445,6 +445,69 @@ func partitionRows(ctx context.Context, t *Table, st *read.State, seen map[strin
 	return nil
 }
 
+var (
+	_ connector.Partitioned = (*Table)(nil)
+	_ connector.Located     = (*Table)(nil)
+)
+
+// Location implements connector.Located.
+func (t *Table) Location() string { return read.LocalPath(t.dir) }
+
+// Partitions implements connector.Partitioned, as Java's catalogs list them:
+// with those that only the fallback branch has.
+func (t *Table) Partitions(ctx context.Context) ([]connector.PartitionInfo, error) {
+	if len(t.schema.PartitionKeys) == 0 {
+		return nil, nil
+	}
+	st, err := t.State(ctx, catalog.Ref{})
+	if err == nil && st.Changes() {
+		st, err = t.Source().Newest(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	fallback, err := st.Fallback()
+	if err != nil {
+		return nil, err
+	}
+	seen := map[string]bool{}
+	var out []connector.PartitionInfo
+	for _, st := range []*read.State{st, fallback} {
+		if st == nil {
+			continue
+		}
+		list, err := groups(ctx, st, false)
+		if err != nil {
+			return nil, err
+		}
+		p := spec.NewPartitioner(st.Schema())
+		for _, g := range list {
+			if seen[string(g.partition)] {
+				continue
+			}
+			seen[string(g.partition)] = true
+			texts, err := p.Texts(g.partition)
+			if err != nil {
+				return nil, fmt.Errorf("list the partitions of table %s: %w", t.id, err)
+			}
+			parts := make([]string, len(p.Keys))
+			for i, k := range p.Keys {
+				text := p.DefaultName()
+				if v := texts[k]; v != nil {
+					text = *v
+				}
+				parts[i] = k + "=" + text
+			}
+			info := connector.PartitionInfo{Name: strings.Join(parts, "/"), Rows: g.rows, Bytes: g.bytes, Files: g.files}
+			if g.last.OK {
+				info.Created = read.Instant(g.last.V, t.driver.cfg.Location)
+			}
+			out = append(out, info)
+		}
+	}
+	return out, nil
+}
+
 func fillBuckets(ctx context.Context, t *Table, st *read.State, b *rowBuilder) error {
 	list, err := groups(ctx, st, true)
 	if err != nil {

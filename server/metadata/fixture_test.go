@@ -24,6 +24,16 @@ type fakeSource struct {
 	warned []error
 }
 
+func (s *fakeSource) LakeDatabases(ctx context.Context, _ string) (out []LakeDatabase, err error) {
+	dbs, err := s.c.Databases(ctx)
+	for _, d := range dbs {
+		out = append(out, LakeDatabase{d, d})
+	}
+	return out, err
+}
+
+func (s *fakeSource) CatalogOptions(context.Context, string) ([]NameValue, error) { return nil, nil }
+
 func (s *fakeSource) Views(context.Context, string) ([]string, error) { return nil, nil }
 
 func (s *fakeSource) Databases(ctx context.Context) ([]string, error) {

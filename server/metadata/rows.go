@@ -16,7 +16,7 @@ import (
 // type, and the Paimon type that carries it through the SPI (DESIGN D15).
 type Field struct {
 	Name    string
-	MySQL   string // "varchar(64)", "bigint unsigned", with COLLATE where it is not binary
+	MySQL   string // "varchar(64)", "bigint unsigned", with COLLATE where it is not binary; "": what Stored is
 	NotNull bool
 	Key     string // "PRI" or ""
 	Stored  catalog.Type
@@ -109,7 +109,9 @@ func SchemaOf(fields []Field, comment string) *catalog.Schema {
 	s := &catalog.Schema{Options: map[string]string{}, Comment: comment, HighestFieldID: len(fields) - 1}
 	for i, f := range fields {
 		s.Fields = append(s.Fields, catalog.Field{ID: i, Name: f.Name, Type: f.Stored})
-		s.Options[catalog.MySQLTypeOption(i)] = f.MySQL
+		if f.MySQL != "" {
+			s.Options[catalog.MySQLTypeOption(i)] = f.MySQL
+		}
 	}
 	return s
 }

@@ -21,6 +21,11 @@ type Source interface {
 	// Table opens a visible table, or describes a view (*View). A table that was
 	// dropped meanwhile gives errs.UnknownTable.
 	Table(ctx context.Context, database, table string) (catalog.Table, error)
+	// LakeDatabases returns the visible databases of a catalog that are not
+	// virtual, sorted; "" is the current catalog.
+	LakeDatabases(ctx context.Context, catalog string) ([]LakeDatabase, error)
+	// CatalogOptions returns what a catalog was opened with, without secrets.
+	CatalogOptions(ctx context.Context, catalog string) ([]NameValue, error)
 	// Variables returns the values of all system variables of a scope, as SHOW
 	// VARIABLES prints them.
 	Variables(scope VariableScope) []NameValue
@@ -36,6 +41,12 @@ type Source interface {
 	Allowed(p Privilege, database, table string) bool
 	// Warn records that something could not be shown.
 	Warn(err error)
+}
+
+// LakeDatabase is a database of a catalog.
+type LakeDatabase struct {
+	Name string // in its catalog
+	Key  string // as the other methods of Source take it
 }
 
 // NameValue is a line of SHOW VARIABLES or SHOW STATUS.

@@ -41,6 +41,9 @@ var systemTables = sync.OnceValue(func() map[string]map[string][]Field {
 	out := map[string]map[string][]Field{SysDatabase: {
 		"version": {NewField("sys_version", "varchar(5)", true), NewField("mysql_version", "varchar(64)", true)},
 	}}
+	for name, t := range lakeTables {
+		out[SysDatabase][name] = t.fields
+	}
 	var db, table string
 	for line := range strings.Lines(tablesText) {
 		line = strings.TrimSuffix(line, "\n")
@@ -112,6 +115,9 @@ func (s *System) Table(_ context.Context, id catalog.Identifier) (catalog.Table,
 			continue
 		}
 		rows := producers[db+"."+name]
+		if t, ok := lakeTables[name]; ok && db == SysDatabase {
+			rows = t.of(id.Catalog)
+		}
 		if rows == nil {
 			rows = noRows
 		}

@@ -50,6 +50,9 @@ func resolveDatabase(cs Catalogs, cat, db string, pos int) (Name, error) {
 		// current catalog's own database of that very name comes first.
 		if c, rest, ok := strings.Cut(db, "."); ok {
 			if other, found := cs.Catalog(c); found {
+				if v, ok := cs.Virtual(rest); ok {
+					return Name{In: v, ID: catalog.Identifier{Catalog: c, Database: strings.ToLower(rest)}}, nil
+				}
 				return Name{Catalog: c, In: other, ID: catalog.Identifier{Catalog: c, Database: rest}}, nil
 			}
 		}
@@ -60,7 +63,11 @@ func resolveDatabase(cs Catalogs, cat, db string, pos int) (Name, error) {
 		return Name{}, errs.UserAt(pos, errs.UnknownCatalog, "Unknown catalog '%s'", cat)
 	}
 	if v, ok := cs.Virtual(db); ok {
-		return Name{In: v, ID: catalog.Identifier{Database: strings.ToLower(db)}}, nil
+		id := catalog.Identifier{Database: strings.ToLower(db)}
+		if cat != current {
+			id.Catalog = cat
+		}
+		return Name{In: v, ID: id}, nil
 	}
 	return Name{Catalog: cat, In: in, ID: catalog.Identifier{Catalog: cat, Database: db}}, nil
 }

@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/thermocline/thermocline/catalog"
@@ -88,6 +89,54 @@ func (x source) Databases(ctx context.Context) ([]string, error) {
 		}
 	}
 	slices.Sort(out)
+	return out, nil
+}
+
+// LakeDatabases implements metadata.Source.
+func (x source) LakeDatabases(ctx context.Context, catalogName string) ([]metadata.LakeDatabase, error) {
+	s := x.s
+	if catalogName == "" {
+		catalogName = s.catalog
+	}
+	c, err := s.srv.namedCatalog(catalogName)
+	if err != nil {
+		return nil, err
+	}
+	dbs, err := c.Catalog.Databases(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []metadata.LakeDatabase
+	for _, db := range dbs {
+		if _, virtual := metadata.VirtualDatabase(db); virtual || !x.visible(c.Name, db) {
+			continue
+		}
+		key := db
+		if c.Name != s.catalog {
+			key = c.Name + "." + db
+		}
+		out = append(out, metadata.LakeDatabase{Name: db, Key: key})
+	}
+	return out, nil
+}
+
+// CatalogOptions implements metadata.Source.
+func (x source) CatalogOptions(ctx context.Context, catalogName string) ([]metadata.NameValue, error) {
+	s := x.s
+	if catalogName == "" {
+		catalogName = s.catalog
+	}
+	c, err := s.srv.namedCatalog(catalogName)
+	if err != nil {
+		return nil, err
+	}
+	if c.Definition == nil || !s.catalogVisible(ctx, c) {
+		return nil, nil
+	}
+	var out []metadata.NameValue
+	for _, k := range slices.Sorted(maps.Keys(c.Definition.Options)) {
+		out = append(out, metadata.NameValue{Name: k, Value: s.srv.cfg.CatalogControl.Shown(k, c.Definition.Options[k])})
+	}
 	return out, nil
 }
 

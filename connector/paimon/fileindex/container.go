@@ -61,6 +61,7 @@ type File struct {
 	size    int64
 	rows    int64
 	columns map[string][]place
+	names   []string // of the columns, in the file's order
 }
 
 // Open reads the head of a container of size bytes, which indexes a data file of
@@ -91,6 +92,9 @@ func Open(r io.ReaderAt, size, rows int64) (*File, error) {
 	d := &decoder{b: head, base: prefix}
 	for columns := d.count(6); columns > 0 && d.err == nil; columns-- {
 		name := d.text()
+		if _, seen := f.columns[name]; !seen {
+			f.names = append(f.names, name)
+		}
 		for indexes := d.count(10); indexes > 0 && d.err == nil; indexes-- {
 			p := place{kind: d.text(), start: int64(d.int32()), len: int64(d.int32())}
 			if d.err == nil && p.start != -1 && (p.start < n || p.len < 0 || p.len > size-p.start) {
@@ -118,6 +122,24 @@ func (f *File) Kinds(column string) []string {
 	var out []string
 	for _, p := range f.columns[column] {
 		out = append(out, p.kind)
+	}
+	return out
+}
+
+// Info describes an index of a column.
+type Info struct {
+	Column, Kind string
+	Bytes        int64
+	// Empty says that the index has nothing to say: all rows are NULL.
+	Empty bool
+}
+
+// All describes the indexes, in the file's order.
+func (f *File) All() (out []Info) {
+	for _, name := range f.names {
+		for _, p := range f.columns[name] {
+			out = append(out, Info{Column: name, Kind: p.kind, Bytes: p.len, Empty: p.start == -1})
+		}
 	}
 	return out
 }
