@@ -280,6 +280,11 @@ func (p *parser) groupItem() *GroupItem {
 	case p.is("GROUPING") && p.peek(1).word == "SETS":
 		g.Kind = GroupSets
 		p.advance()
+	case p.is2("(", ")"): // GROUP BY () is GROUPING SETS (())
+		p.advance()
+		p.advance()
+		g.Kind, g.Sets = GroupSets, [][]Expr{{}}
+		return g
 	default:
 		g.Sets = [][]Expr{{p.expr()}}
 		return g

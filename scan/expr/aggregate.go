@@ -19,6 +19,7 @@ type AggregateSpec struct {
 	Order     []OrderItem // GROUP_CONCAT
 	Separator *string     // GROUP_CONCAT; nil is ","
 	Average   AverageForm // AVG of whole numbers and decimals
+	Filter    Expr        // FILTER (WHERE …); nil is none
 }
 
 // AverageForm says in which form AVG of whole numbers and decimals gives its
@@ -80,6 +81,9 @@ func NewAggregate(ctx *Context, s AggregateSpec) (Aggregate, error) {
 	def, ok := aggregates[upper(s.Name)]
 	if !ok {
 		return nil, errs.Userf(errs.UnknownFunction, "FUNCTION %s does not exist", s.Name)
+	}
+	if s.Filter != nil {
+		return newFiltered(ctx, def, s)
 	}
 	return def(ctx, s)
 }

@@ -131,6 +131,10 @@ func (c compiler) node(n plan.Node) (pipe, layout, error) {
 		return c.setOp(n)
 	case *plan.Window:
 		return c.window(n)
+	case *plan.Expand:
+		return c.expand(n)
+	case *plan.OrElse:
+		return c.orElse(n)
 	case *plan.Recursive:
 		return c.recursive(n)
 	case *plan.WorkTable:

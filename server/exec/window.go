@@ -127,6 +127,8 @@ type windowRows struct {
 	last   []int           // one past the partition's last row
 	peer   []int           // first row with the same keys
 	peers  []int           // one past the last of them
+	group  []int32         // for GROUPS frames: the number of a row's peers among all
+	starts []int32         // the first row of each such group, then n
 }
 
 // compute runs all functions and returns a column for each.
@@ -265,33 +267,32 @@ func tile(at, rows, n int64) int64 {
 
 // value computes the functions that give the value of another row.
 func (w *windowing) value(f *windowFunc, r *windowRows) (*vector.Vec, error) {
+	if r.n == 0 {
+		return vector.New(f.typ.Physical(), 0), nil
+	}
+	c := &candidates{}
+	if f.call.IgnoreNulls {
+		c.skipNulls(r.vals[f.args[0]], r.n)
+	}
+	off := int(min(f.call.N, int64(r.n)))
 	idx := make([]int32, r.n)
 	for i := range r.n {
 		at := -1
-		switch f.call.Name {
-		case "LAG":
-			at = i - int(min(f.call.N, int64(r.n)))
-		case "LEAD":
-			at = i + int(min(f.call.N, int64(r.n)))
-		default:
-			start, end := w.frame(f, r, i)
-			switch {
-			case start >= end:
-			case f.call.Name == "FIRST_VALUE":
-				at = start
-			case f.call.Name == "LAST_VALUE":
-				at = end - 1
-			case f.call.N <= int64(end-start): // NTH_VALUE
-				at = start + int(f.call.N) - 1
+		switch first, last := r.first[i], r.last[i]; {
+		case (f.call.Name == "LAG" || f.call.Name == "LEAD") && off == 0:
+			at = i
+		case f.call.Name == "LAG":
+			if n := c.count(first, i); n >= off {
+				at = c.at(first, n-off)
 			}
-		}
-		if at < r.first[i] || at >= r.last[i] {
-			at = -1
+		case f.call.Name == "LEAD":
+			if off <= c.count(i+1, last) {
+				at = c.at(i+1, off-1)
+			}
+		default:
+			at = w.nth(f, r, c, i)
 		}
 		idx[i] = int32(at)
-	}
-	if r.n == 0 {
-		return vector.New(f.typ.Physical(), 0), nil
 	}
 	out := take(r.vals[f.args[0]], idx)
 	if len(f.args) < 2 {
@@ -310,7 +311,99 @@ func (w *windowing) value(f *windowFunc, r *windowRows) (*vector.Vec, error) {
 	return merged, nil
 }
 
-// frame returns the rows [start, end) of row i's frame.
+// nth returns the row that FIRST_VALUE, LAST_VALUE or NTH_VALUE gives row i, -1
+// for none.
+func (w *windowing) nth(f *windowFunc, r *windowRows, c *candidates, i int) int {
+	parts, n := w.parts(f, r, i)
+	total := 0
+	for _, p := range parts[:n] {
+		total += c.count(p[0], p[1])
+	}
+	k := int64(0)
+	switch f.call.Name {
+	case "LAST_VALUE":
+		k = int64(total) - 1
+	case "NTH_VALUE":
+		if k = f.call.N - 1; f.call.FromLast {
+			k = int64(total) - f.call.N
+		}
+	}
+	if k < 0 || k >= int64(total) {
+		return -1
+	}
+	left := int(k)
+	for _, p := range parts[:n] {
+		m := c.count(p[0], p[1])
+		if left < m {
+			return c.at(p[0], left)
+		}
+		left -= m
+	}
+	return -1
+}
+
+// candidates are the rows that value functions count: all, or those whose value
+// is not NULL.
+type candidates struct {
+	before []int32 // number of candidates before a row, nil when all rows count
+	rows   []int32 // the candidates
+}
+
+func (c *candidates) skipNulls(v *vector.Vec, n int) {
+	c.before = make([]int32, n+1)
+	for i := range n {
+		c.before[i] = int32(len(c.rows))
+		if !v.IsNull(i) {
+			c.rows = append(c.rows, int32(i))
+		}
+	}
+	c.before[n] = int32(len(c.rows))
+}
+
+// count is the number of candidates among the rows [from, to).
+func (c *candidates) count(from, to int) int {
+	if c.before == nil || from >= to {
+		return max(to-from, 0)
+	}
+	return int(c.before[to] - c.before[from])
+}
+
+// at is candidate k, counted from 0, of those from a row on.
+func (c *candidates) at(from, k int) int {
+	if c.before == nil {
+		return from + k
+	}
+	return int(c.rows[int(c.before[from])+k])
+}
+
+// parts returns the stretches of rows [start, end) that make row i's frame, in
+// order: one, or what EXCLUDE leaves of it.
+func (w *windowing) parts(f *windowFunc, r *windowRows, i int) (out [3][2]int, n int) {
+	start, end := w.frame(f, r, i)
+	add := func(from, to int) {
+		if from, to = max(from, start), min(to, end); from < to {
+			out[n] = [2]int{from, to}
+			n++
+		}
+	}
+	switch f.call.Frame.Exclude {
+	case plan.ExcludeRow:
+		add(start, i)
+		add(i+1, end)
+	case plan.ExcludeGroup:
+		add(start, r.peer[i])
+		add(r.peers[i], end)
+	case plan.ExcludeTies:
+		add(start, r.peer[i])
+		add(i, i+1)
+		add(r.peers[i], end)
+	default:
+		add(start, end)
+	}
+	return out, n
+}
+
+// frame returns the rows [start, end) of row i's frame, before EXCLUDE.
 func (w *windowing) frame(f *windowFunc, r *windowRows, i int) (start, end int) {
 	fr := &f.call.Frame
 	first, last := r.first[i], r.last[i]
@@ -321,6 +414,8 @@ func (w *windowing) frame(f *windowFunc, r *windowRows, i int) (start, end int) 
 		start = i
 	case b.Kind == plan.CurrentRow:
 		start = r.peer[i]
+	case fr.Groups:
+		start, _ = r.groupAt(i, b)
 	case !fr.Rows:
 		start = w.reach(f, r, i, 0)
 	case b.Kind == plan.Preceding:
@@ -334,6 +429,8 @@ func (w *windowing) frame(f *windowFunc, r *windowRows, i int) (start, end int) 
 		end = i + 1
 	case b.Kind == plan.CurrentRow:
 		end = r.peers[i]
+	case fr.Groups:
+		_, end = r.groupAt(i, b)
 	case !fr.Rows:
 		end = w.reach(f, r, i, 1)
 	case b.Kind == plan.Preceding:
@@ -342,6 +439,34 @@ func (w *windowing) frame(f *windowFunc, r *windowRows, i int) (start, end int) 
 		end = min(last, i+1+int(min(b.N, int64(r.n))))
 	}
 	return start, end
+}
+
+// groupAt returns the rows of the group of peers that a bound of row i names. One
+// before the partition has no rows at its beginning, one behind it none at its
+// end.
+func (r *windowRows) groupAt(i int, b plan.Bound) (start, end int) {
+	if r.group == nil {
+		r.group = make([]int32, r.n)
+		for k := range r.n {
+			if k == r.peer[k] {
+				r.starts = append(r.starts, int32(k))
+			}
+			r.group[k] = int32(len(r.starts) - 1)
+		}
+		r.starts = append(r.starts, int32(r.n))
+	}
+	n := int(min(b.N, int64(r.n)))
+	g := int(r.group[i]) + n
+	if b.Kind == plan.Preceding {
+		g -= 2 * n
+	}
+	switch {
+	case g < int(r.group[r.first[i]]):
+		return r.first[i], r.first[i]
+	case g > int(r.group[r.last[i]-1]):
+		return r.last[i], r.last[i]
+	}
+	return int(r.starts[g]), int(r.starts[g+1])
 }
 
 // reach finds where a frame counted by value begins (side 0) or ends (side 1).
@@ -391,7 +516,7 @@ func (w *windowing) aggregate(ctx context.Context, f *windowFunc, r *windowRows)
 		}
 		last := r.last[first]
 		var err error
-		if f.call.Frame.Start.Kind == plan.Unbounded {
+		if f.call.Frame.Start.Kind == plan.Unbounded && f.call.Frame.Exclude == plan.ExcludeNone {
 			err = w.growing(f, r, first, last, emit)
 		} else {
 			err = w.sliding(ctx, f, r, first, last, emit)
@@ -472,9 +597,11 @@ func (w *windowing) sliding(ctx context.Context, f *windowFunc, r *windowRows, f
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			start, end := w.frame(f, r, i)
-			if err := w.feed(f, r, st, uint32(i-from), start, end); err != nil {
-				return err
+			parts, n := w.parts(f, r, i)
+			for _, p := range parts[:n] {
+				if err := w.feed(f, r, st, uint32(i-from), p[0], p[1]); err != nil {
+					return err
+				}
 			}
 		}
 		v, err := st.Result(0, to-from)

@@ -91,8 +91,8 @@ type block struct {
 	aggs     []Agg
 	aggIndex map[string]ColID
 	groupBy  bool
-	rollup   bool
-	flags    []ColID // with rollup: whether a key is rolled up in a row
+	sets     [][]int // with grouping sets: positions of keys
+	flags    []ColID // with grouping sets: whether a key is rolled up in a row
 	named    map[string]*syntax.WindowSpec
 	windows  []*windowCall
 	pre      []*apply // subqueries that the aggregation's input needs

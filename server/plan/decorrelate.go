@@ -555,6 +555,14 @@ func (d *domain) push(n Node) (Node, error) {
 		c := n.withExprs(own(n.exprs())).(*Window)
 		c.In, c.Partition = in, append(append([]expr.Expr(nil), c.Partition...), d.exprs()...)
 		return c, nil
+	case *Expand:
+		in, err := d.push(n.In)
+		if err != nil {
+			return nil, err
+		}
+		return n.withExprs(own(n.exprs())).With([]Node{in}), nil
+	case *OrElse:
+		return d.pushOrElse(n)
 	case *Aggregate:
 		return d.pushAggregate(n, own)
 	case *Join:
@@ -689,6 +697,48 @@ func (d *domain) pushAggregate(n *Aggregate, own func([]expr.Expr) []expr.Expr) 
 		items = append(items, Item{id, d.b.col(o.cols[i])})
 	}
 	return &Project{In: j, Items: items}, nil
+}
+
+// pushOrElse gives every row of the domain without rows of its own the row that
+// stands for none.
+func (d *domain) pushOrElse(n *OrElse) (Node, error) {
+	if len(n.Rows) != 1 {
+		return nil, errs.Unsupportedf(d.pos, "two grouping sets without keys in a correlated subquery")
+	}
+	in, err := d.push(n.In)
+	if err != nil {
+		return nil, err
+	}
+	b := d.b
+	o := d.copy()
+	found := b.newCol(Column{Name: "found", Type: expr.TBigInt})
+	right := &Project{In: in, Items: []Item{{found, expr.Literal(expr.IntValue(1))}}}
+	none, err := expr.Call(b.env.Expr, "IS NULL", b.col(found))
+	if err != nil {
+		return nil, err
+	}
+	out := &Project{}
+	for i, id := range n.Output() {
+		c := b.copyCol(id)
+		b.cols[c].Type.Nullable = true
+		right.Items = append(right.Items, Item{c, b.col(id)})
+		x, err := expr.Call(b.env.Expr, "CASE", none, n.Rows[0][i], b.col(c))
+		if err != nil {
+			return nil, err
+		}
+		if !expr.Same(x.Type(), b.cols[id].Type) {
+			if x, err = expr.Cast(b.env.Expr, x, b.cols[id].Type); err != nil {
+				return nil, err
+			}
+		}
+		out.Items = append(out.Items, Item{id, x})
+	}
+	right.Items = d.pass(right.Items)
+	out.In = &Join{Kind: Left, Left: o.node, Right: right, Keys: o.same(d)}
+	for i, id := range d.cols {
+		out.Items = append(out.Items, Item{id, b.col(o.cols[i])})
+	}
+	return out, nil
 }
 
 func (d *domain) pushJoin(n *Join, own func([]expr.Expr) []expr.Expr) (Node, error) {

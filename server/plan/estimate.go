@@ -28,6 +28,8 @@ func (o *optimizer) estimate(n Node) float64 {
 			return 1
 		}
 		return math.Max(1, o.estimate(n.In)/4)
+	case *Expand:
+		return o.estimate(n.In) * float64(len(n.Sets))
 	case *Limit:
 		rows := o.estimate(n.In)
 		if n.Count >= 0 {

@@ -117,6 +117,10 @@ func line(n Node) string {
 			}
 		}
 		return "Window (" + strings.Join(calls, ", ") + ") over (partition by (" + texts(n.Partition, ", ") + ") order by (" + sortText(n.Order) + "))"
+	case *Expand:
+		return fmt.Sprintf("Expand to %d grouping sets of (%s)", len(n.Sets), texts(itemExprs(n.Keys), ", "))
+	case *OrElse:
+		return "If there are no rows, the total of none"
 	case *Recursive:
 		return "Recursive " + n.Name
 	case *WorkTable:

@@ -11,81 +11,80 @@ import (
 
 // group binds GROUP BY.
 func (bl *block) group(g *syntax.GroupBy) error {
-	b := bl.b
-	if g.All || g.Auto || g.Distinct {
+	if g.Auto || g.All && len(g.Items) == 0 {
 		return errs.Unsupportedf(g.Pos(), "this form of GROUP BY")
 	}
-	bl.groupBy, bl.rollup = true, g.WithRollup
-	list := g.Items
-	if r := rollupOf(g); r != nil {
-		list, bl.rollup = r, true
+	bl.groupBy = true
+	return bl.groupingSets(g)
+}
+
+// groupKey binds an expression of GROUP BY, which may be the position or the name
+// of an item of the select list, and returns the position of its key.
+func (bl *block) groupKey(ast syntax.Expr) (int, error) {
+	b := bl.b
+	s := &scope{bl: bl, clause: inGroup, rel: &bl.rel, noAggs: true}
+	at := -1
+	switch e := ast.(type) {
+	case *syntax.NumberLit:
+		if e.Kind == syntax.Integer {
+			v, ok := e.Uint64()
+			if !ok || v < 1 || v > uint64(len(bl.items)) {
+				return 0, errs.UserAt(e.Pos(), errs.UnknownColumn, "Unknown column '%s' in '%s'", e.Text, inGroup)
+			}
+			at = int(v) - 1
+		}
+	case *syntax.ColumnRef:
+		if len(bl.rel.find(e)) == 0 && len(e.Qualifier()) == 0 {
+			i, err := bl.itemNamed(e, inGroup)
+			if err != nil {
+				return 0, err
+			}
+			at = i
+		}
 	}
-	for _, gi := range list {
-		if gi.Kind != syntax.GroupExpr || len(gi.Sets) != 1 || len(gi.Sets[0]) != 1 {
-			return errs.Unsupportedf(gi.Pos(), "ROLLUP, CUBE and GROUPING SETS")
+	var x expr.Expr
+	var err error
+	switch {
+	case at >= 0 && bl.items[at].key > 0:
+		return bl.items[at].key - 1, nil
+	case at >= 0:
+		it := bl.items[at]
+		if x = it.bound; x == nil {
+			x, err = bl.bind(it.ast, &scope{bl: bl, clause: inGroup, rel: &bl.rel, noAggs: true, inAgg: true})
 		}
-		ast := gi.Sets[0][0]
-		s := &scope{bl: bl, clause: inGroup, rel: &bl.rel, noAggs: true}
-		at := -1
-		switch e := ast.(type) {
-		case *syntax.NumberLit:
-			if e.Kind == syntax.Integer {
-				v, ok := e.Uint64()
-				if !ok || v < 1 || v > uint64(len(bl.items)) {
-					return errs.UserAt(e.Pos(), errs.UnknownColumn, "Unknown column '%s' in '%s'", e.Text, inGroup)
-				}
-				at = int(v) - 1
-			}
-		case *syntax.ColumnRef:
-			if len(bl.rel.find(e)) == 0 && len(e.Qualifier()) == 0 {
-				i, err := bl.itemNamed(e, inGroup)
-				if err != nil {
-					return err
-				}
-				at = i
-			}
-		}
-		var x expr.Expr
-		var err error
-		if at >= 0 {
-			it := bl.items[at]
-			if x = it.bound; x == nil {
-				x, err = bl.bind(it.ast, &scope{bl: bl, clause: inGroup, rel: &bl.rel, noAggs: true, inAgg: true})
-			}
-		} else {
-			x, err = bl.bind(ast, s)
-		}
-		if errs.Is(err, errs.InvalidGroupBy) {
-			for i, it := range bl.items {
-				if i == at || it.ast != nil && syntax.String(it.ast) == syntax.String(ast) {
-					err = errs.UserAt(gi.Pos(), errs.WrongGroupField, "Can't group on '%s'", it.name)
-				}
-			}
-		}
-		if err != nil {
-			return err
-		}
-		key := x.Key()
-		if _, ok := bl.keyIndex[key]; ok && bl.rollup {
-			return errs.Unsupportedf(gi.Pos(), "a key twice in ROLLUP")
-		} else if !ok {
-			c := Column{Name: "key", Type: x.Type()}
-			if id, plain := plainColumn(x); plain {
-				c = b.cols[id]
-			}
-			id := b.newCol(c)
-			bl.keyIndex[key] = id
-			bl.keys = append(bl.keys, Item{id, x})
-		}
-		if at >= 0 && bl.items[at].bound == nil {
-			for i, k := range bl.keys {
-				if k.ID == bl.keyIndex[key] {
-					bl.items[at].key = i + 1
-				}
+	default:
+		x, err = bl.bind(ast, s)
+	}
+	if errs.Is(err, errs.InvalidGroupBy) {
+		for i, it := range bl.items {
+			if i == at || it.ast != nil && syntax.String(it.ast) == syntax.String(ast) {
+				err = errs.UserAt(ast.Pos(), errs.WrongGroupField, "Can't group on '%s'", it.name)
 			}
 		}
 	}
-	return nil
+	if err != nil {
+		return 0, err
+	}
+	id, ok := bl.keyIndex[x.Key()]
+	if !ok {
+		c := Column{Name: "key", Type: x.Type()}
+		if id, plain := plainColumn(x); plain {
+			c = b.cols[id]
+		}
+		id = b.newCol(c)
+		bl.keyIndex[x.Key()] = id
+		bl.keys = append(bl.keys, Item{id, x})
+	}
+	n := 0
+	for i, k := range bl.keys {
+		if k.ID == id {
+			n = i
+		}
+	}
+	if at >= 0 && bl.items[at].bound == nil {
+		bl.items[at].key = n + 1
+	}
+	return n, nil
 }
 
 // call handles aggregate and window calls.
@@ -110,8 +109,6 @@ func (s *scope) call(f *syntax.FuncCall) (expr.Expr, error) {
 		return nil, errs.UserAt(f.Pos(), errs.InvalidGroupBy, "Invalid use of group function")
 	}
 	switch {
-	case f.Filter != nil:
-		return nil, errs.Unsupportedf(f.Pos(), "FILTER (WHERE …)")
 	case len(f.WithinGroup) > 0:
 		return nil, errs.Unsupportedf(f.Pos(), "WITHIN GROUP")
 	case f.Limit != nil:
@@ -140,6 +137,13 @@ func (s *scope) call(f *syntax.FuncCall) (expr.Expr, error) {
 			continue // a constant orders nothing; only a written number is a position
 		}
 		spec.Order = append(spec.Order, expr.OrderItem{Expr: x, Desc: o.Desc})
+	}
+	if f.Filter != nil {
+		x, err := bl.bind(f.Filter, in)
+		if err != nil {
+			return nil, err
+		}
+		spec.Filter = x
 	}
 	home, err := s.home(f, spec.Args)
 	if err != nil {
@@ -266,9 +270,9 @@ func (bl *block) showAverages() error {
 
 // regroup puts the aggregation above FROM and WHERE and rewrites everything
 // that stands above it in terms of its columns.
-func (bl *block) regroup(having []expr.Expr, order []*orderKey) error {
+func (bl *block) regroup(having, qualify []expr.Expr, order []*orderKey) error {
 	fixed := colSet{} // of a total's row nothing is determined
-	if !bl.rollup {
+	if bl.sets == nil {
 		fixed = bl.determined()
 	}
 	r := &regrouping{bl: bl, fixed: fixed}
@@ -285,6 +289,13 @@ func (bl *block) regroup(having []expr.Expr, order []*orderKey) error {
 			return err
 		}
 		having[i] = x
+	}
+	for i := range qualify {
+		x, err := r.rewrite(qualify[i], i+1, inQualify)
+		if err != nil {
+			return err
+		}
+		qualify[i] = x
 	}
 	for i, k := range order {
 		if k.item > 0 {
@@ -323,8 +334,8 @@ func (bl *block) regroup(having []expr.Expr, order []*orderKey) error {
 	if err := bl.flush(&bl.pre); err != nil {
 		return err
 	}
-	if bl.rollup {
-		return bl.rollUp(len(order) > 0)
+	if bl.sets != nil {
+		return bl.expandSets(len(order) > 0)
 	}
 	bl.node = &Aggregate{In: bl.node, Keys: bl.keys, Aggs: bl.aggs}
 	return nil
@@ -383,8 +394,11 @@ func (r *regrouping) column(id ColID, n int, in clause) (expr.Expr, error) {
 			return nil, errs.Userf(errs.UnknownColumn, "Unknown column '%s' in '%s'", bl.b.columnText(id), in)
 		}
 		what := "SELECT list"
-		if in == inOrder {
+		switch in {
+		case inOrder:
 			what = "ORDER BY"
+		case inQualify:
+			what = "QUALIFY"
 		}
 		if !bl.groupBy {
 			return nil, errs.Userf(errs.MixOfGroup, "In aggregated query without GROUP BY, expression #%d of %s contains nonaggregated column '%s'; this is incompatible with sql_mode=only_full_group_by", n, what, name)

@@ -190,6 +190,21 @@ type SetOp struct {
 	Cols []ColID
 }
 
+// Expand gives each row once for each of Sets, with the keys that are in the set
+// (NULL for those that are not) and the number of the set as further columns.
+type Expand struct {
+	In   Node
+	Keys []Item
+	Sets [][]bool
+	Set  ColID
+}
+
+// OrElse gives the rows of its input, or Rows when there are none.
+type OrElse struct {
+	In   Node
+	Rows [][]expr.Expr
+}
+
 // Window computes window functions over the rows of its input, which it gives
 // in the order of partitions and keys, with a column for each call.
 type Window struct {
@@ -211,13 +226,30 @@ type WindowCall struct {
 	// N is the offset of LAG and LEAD, the n of NTILE and NTH_VALUE.
 	N     int64
 	Frame Frame
+	// IgnoreNulls leaves NULLs out of the rows that LAG, LEAD, FIRST_VALUE,
+	// LAST_VALUE and NTH_VALUE count; FromLast makes NTH_VALUE count backwards.
+	IgnoreNulls, FromLast bool
 }
 
 // Frame is the rows around a row that a window function sees.
 type Frame struct {
-	Rows       bool // else rows are counted by the value of the order key
-	Start, End Bound
+	// Rows and Groups (of rows with equal order keys) are counted; without both
+	// rows are counted by the value of the order key.
+	Rows, Groups bool
+	Start, End   Bound
+	Exclude      Exclusion
 }
+
+// Exclusion says which rows of a frame do not count.
+type Exclusion uint8
+
+// The exclusions.
+const (
+	ExcludeNone  Exclusion = iota
+	ExcludeRow             // the current row
+	ExcludeGroup           // the current row and its peers
+	ExcludeTies            // its peers
+)
 
 // BoundKind says where a frame begins or ends.
 type BoundKind uint8
@@ -233,7 +265,7 @@ const (
 // Bound is an end of a frame.
 type Bound struct {
 	Kind BoundKind
-	N    int64 // rows
+	N    int64 // rows or groups
 	// Key and Limit, of the same type, are the order key and the value that the
 	// key of a row in the frame does not pass, when rows are counted by value.
 	Key, Limit expr.Expr
@@ -282,6 +314,8 @@ func (n *Distinct) Inputs() []Node  { return []Node{n.In} }
 func (n *SetOp) Inputs() []Node     { return n.In }
 func (n *CountRows) Inputs() []Node { return nil }
 func (n *Window) Inputs() []Node    { return []Node{n.In} }
+func (n *Expand) Inputs() []Node    { return []Node{n.In} }
+func (n *OrElse) Inputs() []Node    { return []Node{n.In} }
 func (n *Recursive) Inputs() []Node { return []Node{n.Anchor, n.Step} }
 func (n *WorkTable) Inputs() []Node { return nil }
 
@@ -298,6 +332,8 @@ func (n *Distinct) With(in []Node) Node  { c := *n; c.In = in[0]; return &c }
 func (n *SetOp) With(in []Node) Node     { c := *n; c.In = in; return &c }
 func (n *CountRows) With([]Node) Node    { return n }
 func (n *Window) With(in []Node) Node    { c := *n; c.In = in[0]; return &c }
+func (n *Expand) With(in []Node) Node    { c := *n; c.In = in[0]; return &c }
+func (n *OrElse) With(in []Node) Node    { c := *n; c.In = in[0]; return &c }
 func (n *Recursive) With(in []Node) Node { c := *n; c.Anchor, c.Step = in[0], in[1]; return &c }
 func (n *WorkTable) With([]Node) Node    { return n }
 
@@ -347,6 +383,14 @@ func (n *SetOp) Output() []ColID     { return n.Cols }
 func (n *CountRows) Output() []ColID { return []ColID{n.ID} }
 func (n *Recursive) Output() []ColID { return n.Cols }
 func (n *WorkTable) Output() []ColID { return n.Cols }
+func (n *OrElse) Output() []ColID    { return n.In.Output() }
+func (n *Expand) Output() []ColID {
+	out := append([]ColID(nil), n.In.Output()...)
+	for _, k := range n.Keys {
+		out = append(out, k.ID)
+	}
+	return append(out, n.Set)
+}
 func (n *Window) Output() []ColID {
 	out := append([]ColID(nil), n.In.Output()...)
 	for _, c := range n.Calls {
@@ -388,6 +432,14 @@ func (n *SetOp) exprs() []expr.Expr     { return nil }
 func (n *CountRows) exprs() []expr.Expr { return nil }
 func (n *Recursive) exprs() []expr.Expr { return nil }
 func (n *WorkTable) exprs() []expr.Expr { return nil }
+func (n *Expand) exprs() []expr.Expr    { return itemExprs(n.Keys) }
+func (n *OrElse) exprs() []expr.Expr {
+	var out []expr.Expr
+	for _, r := range n.Rows {
+		out = append(out, r...)
+	}
+	return out
+}
 func (n *Window) exprs() []expr.Expr {
 	out := append(append([]expr.Expr(nil), n.Partition...), sortExprs(n.Order)...)
 	for _, c := range n.Calls {
@@ -498,6 +550,20 @@ func (n *SetOp) withExprs([]expr.Expr) Node     { return n }
 func (n *CountRows) withExprs([]expr.Expr) Node { return n }
 func (n *Recursive) withExprs([]expr.Expr) Node { return n }
 func (n *WorkTable) withExprs([]expr.Expr) Node { return n }
+func (n *Expand) withExprs(es []expr.Expr) Node {
+	c := *n
+	c.Keys = withItems(n.Keys, es)
+	return &c
+}
+func (n *OrElse) withExprs(es []expr.Expr) Node {
+	c := *n
+	c.Rows = nil
+	for _, r := range n.Rows {
+		c.Rows = append(c.Rows, es[:len(r):len(r)])
+		es = es[len(r):]
+	}
+	return &c
+}
 func (n *Window) withExprs(es []expr.Expr) Node {
 	c := *n
 	k := len(n.Partition)

@@ -73,6 +73,20 @@ func (o *optimizer) prune(n Node, need colSet) Node {
 		return n.With([]Node{side(n.Anchor), side(n.Step)})
 	case *WorkTable:
 		return n
+	case *OrElse:
+		at := map[ColID]int{}
+		for i, id := range n.Output() {
+			at[id] = i
+		}
+		c := &OrElse{In: o.narrow(o.prune(n.In, need), need)}
+		for _, r := range n.Rows {
+			var row []expr.Expr
+			for _, id := range c.In.Output() {
+				row = append(row, r[at[id]])
+			}
+			c.Rows = append(c.Rows, row)
+		}
+		return c
 	case *Window:
 		c := *n
 		c.Calls = nil

@@ -99,7 +99,9 @@ const (
 	inHaving clause = "having clause"
 	inOrder  clause = "order clause"
 	inOn     clause = "on clause"
-	inLimit  clause = "limit clause"
+	// QUALIFY is no clause of MySQL's.
+	inQualify clause = "qualify clause"
+	inLimit   clause = "limit clause"
 )
 
 func refText(c *syntax.ColumnRef) string {
@@ -193,7 +195,7 @@ func (s *scope) column(c *syntax.ColumnRef) (expr.Expr, error) {
 	case len(found) == 1:
 		return bl.b.col(found[0].id), nil
 	}
-	if !s.inAgg && (s.clause == inGroup || s.clause == inHaving || s.clause == inOrder) {
+	if !s.inAgg && (s.clause == inGroup || s.clause == inHaving || s.clause == inOrder || s.clause == inQualify) {
 		if e, err := s.alias(c); e != nil || err != nil {
 			return e, err
 		}

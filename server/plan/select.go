@@ -16,10 +16,7 @@ func (b *binder) selectBlock(q *syntax.Select, order []*syntax.OrderItem, outer 
 		return nil, errs.UserAt(q.Pos(), errs.Syntax, "queries are nested more than %d levels deep", maxBlocks)
 	}
 	defer func() { b.depth-- }()
-	switch {
-	case q.Qualify != nil:
-		return nil, errs.Unsupportedf(q.Qualify.Pos(), "QUALIFY")
-	case q.SQLCalcFoundRows:
+	if q.SQLCalcFoundRows {
 		return nil, errs.Unsupportedf(q.Pos(), "SQL_CALC_FOUND_ROWS")
 	}
 	bl := &block{b: b, outer: outer, ctes: ctes, keyIndex: map[string]ColID{}, aggIndex: map[string]ColID{}}
@@ -77,6 +74,16 @@ func (b *binder) selectBlock(q *syntax.Select, order []*syntax.OrderItem, outer 
 			return nil, err
 		}
 	}
+	var qualify []expr.Expr
+	if q.Qualify != nil {
+		var err error
+		if qualify, err = bl.condition(q.Qualify, &scope{bl: bl, clause: inQualify, rel: &bl.rel}); err != nil {
+			return nil, err
+		}
+		if len(bl.windows) == 0 {
+			return nil, errs.UserAt(q.Qualify.Pos(), errs.Syntax, "QUALIFY needs a window function, in itself or in the select list")
+		}
+	}
 	keys, err := bl.orderBy(order)
 	if err != nil {
 		return nil, err
@@ -85,7 +92,7 @@ func (b *binder) selectBlock(q *syntax.Select, order []*syntax.OrderItem, outer 
 		if !bl.groupBy {
 			keys = nil // there is one row
 		}
-		if err := bl.regroup(having, keys); err != nil {
+		if err := bl.regroup(having, qualify, keys); err != nil {
 			return nil, err
 		}
 	} else if err := bl.checkHaving(having); err != nil {
@@ -101,6 +108,9 @@ func (b *binder) selectBlock(q *syntax.Select, order []*syntax.OrderItem, outer 
 	bl.over()
 	if err := bl.flush(&late); err != nil {
 		return nil, err
+	}
+	if len(qualify) > 0 {
+		bl.node = &Filter{In: bl.node, Conds: qualify}
 	}
 	return bl.finish(q.Distinct, keys)
 }

@@ -24,11 +24,14 @@ var windowFunctions = map[string][2]int{
 	"LAG": {1, 3}, "LEAD": {1, 3}, "FIRST_VALUE": {1, 1}, "LAST_VALUE": {1, 1}, "NTH_VALUE": {2, 2},
 }
 
+// valueFunctions give the value of another row; they can leave out NULLs.
+var valueFunctions = map[string]bool{"LAG": true, "LEAD": true, "FIRST_VALUE": true, "LAST_VALUE": true, "NTH_VALUE": true}
+
 // window binds a call with OVER and returns its column.
 func (s *scope) window(f *syntax.FuncCall) (expr.Expr, error) {
 	bl := s.bl
 	name := strings.ToUpper(f.Name.Object())
-	if s.inAgg || s.inWindow || s.noAggs || s.clause != inFields && s.clause != inOrder {
+	if s.inAgg || s.inWindow || s.noAggs || s.clause != inFields && s.clause != inOrder && s.clause != inQualify {
 		return nil, errs.UserAt(f.Pos(), errs.WindowMisplaced, "You cannot use the window function '%s' in this context.'", strings.ToLower(name))
 	}
 	arity, pure := windowFunctions[name]
@@ -39,12 +42,12 @@ func (s *scope) window(f *syntax.FuncCall) (expr.Expr, error) {
 		return nil, errs.UserAt(f.Pos(), errs.Syntax, "%s has another number of arguments", name)
 	case f.Distinct:
 		return nil, errs.Unsupportedf(f.Pos(), "DISTINCT in a window function")
-	case f.Nulls == syntax.IgnoreNulls:
-		return nil, errs.Unsupportedf(f.Pos(), "IGNORE NULLS")
-	case f.FromLast:
-		return nil, errs.Unsupportedf(f.Pos(), "FROM LAST")
-	case f.Filter != nil:
-		return nil, errs.Unsupportedf(f.Pos(), "FILTER (WHERE …)")
+	case f.Nulls != syntax.NullsUnspecified && !valueFunctions[name]:
+		return nil, errs.UserAt(f.Pos(), errs.Syntax, "%s takes no IGNORE or RESPECT NULLS", name)
+	case f.FromLast && name != "NTH_VALUE":
+		return nil, errs.UserAt(f.Pos(), errs.Syntax, "%s takes no FROM LAST", name)
+	case f.Filter != nil && pure:
+		return nil, errs.UserAt(f.Pos(), errs.Syntax, "FILTER (WHERE …) belongs to an aggregate, which %s is not", name)
 	case name == "GROUP_CONCAT", name == "ANY_VALUE":
 		return nil, errs.Unsupportedf(f.Pos(), "%s as a window function", name)
 	}
@@ -126,13 +129,18 @@ func (bl *block) windowFunction(f *syntax.FuncCall, name string, pure bool, w *w
 	}
 	if !pure {
 		spec := expr.AggregateSpec{Name: name, Args: args}
+		if f.Filter != nil {
+			if spec.Filter, err = bl.bind(f.Filter, in); err != nil {
+				return t, err
+			}
+		}
 		if w.call.Agg, err = expr.NewAggregate(b.env.Expr, spec); err != nil {
 			return t, positioned(err, f.Pos())
 		}
 		w.call.Args = w.call.Agg.Args()
 		return w.call.Agg.Type(), nil
 	}
-	w.call.Name = name
+	w.call.Name, w.call.IgnoreNulls, w.call.FromLast = name, f.Nulls == syntax.IgnoreNulls, f.FromLast
 	// number reads the constant argument n.
 	number := func(i int, least int64, kind errs.Kind) error {
 		n, ok := integerOf(args[i])
@@ -224,6 +232,8 @@ func (bl *block) nameWindows(list []*syntax.NamedWindow) error {
 	return nil
 }
 
+var exclusions = map[string]Exclusion{"CURRENT ROW": ExcludeRow, "GROUP": ExcludeGroup, "TIES": ExcludeTies}
+
 // frame binds the frame of a window.
 func (bl *block) frame(s *syntax.WindowSpec, w *windowCall, in *scope) (Frame, error) {
 	f := s.Frame
@@ -234,10 +244,8 @@ func (bl *block) frame(s *syntax.WindowSpec, w *windowCall, in *scope) (Frame, e
 		return Frame{End: Bound{Kind: CurrentRow}}, nil
 	}
 	switch {
-	case f.Unit == syntax.FrameGroups:
-		return Frame{}, errs.Unsupportedf(f.Pos(), "GROUPS frames")
-	case f.Exclude != "":
-		return Frame{}, errs.Unsupportedf(f.Pos(), "EXCLUDE")
+	case f.Unit == syntax.FrameGroups && len(w.order) == 0:
+		return Frame{}, errs.UserAt(f.Pos(), errs.Syntax, "a GROUPS frame needs ORDER BY in its window")
 	case f.Start.Kind == syntax.UnboundedFollowing:
 		return Frame{}, errs.UserAt(f.Pos(), errs.FrameStart, "Window '<unnamed window>': frame start cannot be UNBOUNDED FOLLOWING.")
 	case f.End.Kind == syntax.UnboundedPreceding && f.Between:
@@ -245,7 +253,7 @@ func (bl *block) frame(s *syntax.WindowSpec, w *windowCall, in *scope) (Frame, e
 	case f.Start.Kind > f.End.Kind:
 		return Frame{}, errs.UserAt(f.Pos(), errs.FrameBounds, "Window '<unnamed window>': frame start or end is negative, NULL or of non-integral type")
 	}
-	out := Frame{Rows: f.Unit == syntax.FrameRows}
+	out := Frame{Rows: f.Unit == syntax.FrameRows, Groups: f.Unit == syntax.FrameGroups, Exclude: exclusions[f.Exclude]}
 	for i, fb := range []syntax.FrameBound{f.Start, f.End} {
 		bound := &out.Start
 		if i == 1 {
@@ -262,7 +270,7 @@ func (bl *block) frame(s *syntax.WindowSpec, w *windowCall, in *scope) (Frame, e
 		case syntax.Following:
 			bound.Kind = Following
 		}
-		if out.Rows {
+		if out.Rows || out.Groups {
 			if _, ok := fb.Expr.(*syntax.Interval); ok {
 				return out, errs.UserAt(f.Pos(), errs.FrameBounds, "Window '<unnamed window>': frame start or end is negative, NULL or of non-integral type")
 			}
