@@ -10,7 +10,7 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 # Packages whose code runs concurrently; make test runs them with -race too.
 RACE = ./connector/... ./scan/... ./server/exec/... ./server/session/... ./server/mysql/... ./ingest/...
 
-.PHONY: build deps test test-go test-race test-dml interop interop-read interop-random interop-histories lint fuzz demo bench bench-paimon bench-plan endurance clean
+.PHONY: build deps test test-go test-race test-dml interop interop-read interop-random interop-histories lint fuzz demo bench bench-paimon bench-sql bench-large bench-plan endurance clean
 
 build: ## the binary, bin/thermocline
 	@mkdir -p bin
@@ -72,6 +72,12 @@ bench: build ## the figures of docs/BENCHMARKS.md
 
 bench-paimon: ## merging, deletion vectors, writing and compaction, beside Java Paimon and pypaimon
 	@eval "$$(.ci/deps)"; THERMOCLINE_PAIMON_JAVA=$$(ls $(JAVA_PAIMON) 2>/dev/null) go run ./benchmarks/paimon $(BENCH)
+
+bench-sql: build ## the queries of TPC-H SF1 and of ClickBench on 10 M rows, beside DuckDB on the same files; needs ../shared; BENCH="--sf 0.1 --rows 1000000" is short
+	go run ./benchmarks/sql --binary bin/thermocline --out benchmarks/RESULTS.md $(BENCH)
+
+bench-large: ## TPC-H SF10; needs ../shared
+	go run ./benchmarks/sql --sf 10 --rows 0 --out benchmarks/RESULTS.md $(BENCH)
 
 bench-plan: ## planning scans of tables of 10,000 and 1,000,000 data files
 	THERMOCLINE_BENCH=full go test -run '^$$' -bench BenchmarkPlan -benchtime 3x -timeout 30m ./connector/paimon
