@@ -14,15 +14,18 @@ import (
 //
 // Collations that ignore case and accents weigh every character: the primary
 // weights of UCA 9.0.0 (utf8mb4_0900_ai_ci, without padding; without the
-// default table's contractions, which MySQL does not use either), of UCA 4.0.0 (…_unicode_ci), or the upper case
-// base letter (…_general_ci). Collations with several levels and languages'
-// own are known by name and refused.
+// default table's contractions, which MySQL does not use either), of UCA 4.0.0
+// (…_unicode_ci) or 5.2.0 (…_unicode_520_ci), or the upper case base letter
+// (…_general_ci). utf8mb4_0900_as_ci and …_as_cs compare texts that are equal so
+// far by their second and third weights. Languages' own collations are known by
+// name and refused.
 type collation struct {
 	name    string
 	charset string
 	pad     bool // PAD SPACE
 	binary  bool // code point order
 	family  weightFamily
+	levels  int // beyond the first: 1 tells accents apart, 2 upper and lower case, too
 }
 
 type weightFamily uint8
@@ -31,6 +34,7 @@ const (
 	byBytes weightFamily = iota
 	byUCA900
 	byUCA400
+	byUCA520
 	byGeneral
 	byASCII
 	byLatin1Swedish
@@ -46,11 +50,16 @@ func init() {
 	}
 	add("binary", false, true, byBytes)
 	add("utf8mb4_0900_ai_ci", false, false, byUCA900)
+	add("utf8mb4_0900_as_ci", false, false, byUCA900)
+	collations["utf8mb4_0900_as_ci"].levels = 1
+	add("utf8mb4_0900_as_cs", false, false, byUCA900)
+	collations["utf8mb4_0900_as_cs"].levels = 2
 	add("utf8mb4_0900_bin", false, true, byBytes)
 	for _, cs := range []string{"utf8mb4", "utf8mb3", "utf8"} {
 		add(cs+"_bin", true, true, byBytes)
 		add(cs+"_general_ci", true, false, byGeneral)
 		add(cs+"_unicode_ci", true, false, byUCA400)
+		add(cs+"_unicode_520_ci", true, false, byUCA520)
 	}
 	add("ascii_general_ci", true, false, byASCII)
 	add("ascii_bin", true, true, byBytes)
@@ -128,7 +137,10 @@ func collationOf(t Type) *collation {
 
 // ready loads the tables that the collation needs.
 func (c *collation) ready() *collation {
-	if c.family == byUCA900 || c.family == byUCA400 || c.family == byGeneral {
+	switch {
+	case c.levels > 0 || c.family == byUCA520:
+		loadLevels()
+	case c.family == byUCA900 || c.family == byUCA400 || c.family == byGeneral:
 		loadUCA()
 	}
 	return c
@@ -141,6 +153,8 @@ func (c *collation) space() uint16 {
 		return ascii9[' ']
 	case byUCA400:
 		return ascii4[' ']
+	case byUCA520:
+		return ascii520[' ']
 	}
 	return c.simple(' ')
 }
@@ -169,7 +183,7 @@ func (c *collation) compare(a, b []byte) int {
 		return 0
 	}
 	a, b = a[i:], b[i:]
-	if r, ok := c.compareASCII(a, b); ok {
+	if r, ok := c.compareASCII(a, b); ok && (r != 0 || c.levels == 0) {
 		return r
 	}
 	var x, y [64]uint16
@@ -213,6 +227,8 @@ func (c *collation) ascii() *[128]uint16 {
 		return &ascii9
 	case byUCA400:
 		return &ascii4
+	case byUCA520:
+		return &ascii520
 	}
 	return &asciiUpper
 }

@@ -13,6 +13,9 @@ import (
 //go:embed collation.bin.gz
 var collationData []byte
 
+//go:embed collation_levels.bin.gz
+var collationLevels []byte
+
 // ucaPages are the weights of code points: pages[cp>>8][cp&255] is offset<<8 |
 // count into weights; 0 is "implicit", count 255 "ignored".
 type ucaTable struct {
@@ -27,46 +30,109 @@ var (
 	ascii9  [128]uint16 // single weights of ASCII in UCA 9.0.0; 0 is ignored
 	ascii4  [128]uint16
 	loadUCA = sync.OnceFunc(readWeights)
+
+	uca520     ucaTable
+	ascii520   [128]uint16
+	levels900  map[rune][2][]uint16 // second and third weights where they are not 0020 and 0002
+	loadLevels = sync.OnceFunc(readLevels)
 )
 
-// readWeights unpacks collation.bin.gz, which gen_collation.go writes.
-func readWeights() {
-	z, err := gzip.NewReader(bytes.NewReader(collationData))
+// packed unpacks a file of numbers and returns what reads the next one.
+func packed(data []byte) func() int {
+	z, err := gzip.NewReader(bytes.NewReader(data))
 	var b []byte
 	if err == nil {
 		b, err = io.ReadAll(z)
 	}
 	if err != nil {
-		panic("collation.bin.gz is damaged: " + err.Error())
+		panic("the embedded weights of collations are damaged: " + err.Error())
 	}
-	next := func() int {
+	return func() int {
 		x, n := binary.Uvarint(b)
 		b = b[n:]
 		return int(x)
 	}
-	table := func(t *ucaTable) {
-		t.weights = make([]uint16, 1, 1<<16)
-		cp := 0
-		for n := next(); n > 0; n-- {
-			cp += next()
-			k := next()
-			p := t.pages[cp>>8]
-			if p == nil {
-				p = new([256]uint32)
-				t.pages[cp>>8] = p
-			}
-			if k == 0 {
-				p[cp&255] = 255
-				continue
-			}
-			p[cp&255] = uint32(len(t.weights))<<8 | uint32(k)
-			for range k {
-				t.weights = append(t.weights, uint16(next()))
-			}
+}
+
+// read reads a table of weights by code point.
+func (t *ucaTable) read(next func() int) {
+	t.weights = make([]uint16, 1, 1<<16)
+	cp := 0
+	for n := next(); n > 0; n-- {
+		cp += next()
+		k := next()
+		p := t.pages[cp>>8]
+		if p == nil {
+			p = new([256]uint32)
+			t.pages[cp>>8] = p
+		}
+		if k == 0 {
+			p[cp&255] = 255
+			continue
+		}
+		p[cp&255] = uint32(len(t.weights))<<8 | uint32(k)
+		for range k {
+			t.weights = append(t.weights, uint16(next()))
 		}
 	}
-	table(&uca900)
-	table(&uca400)
+}
+
+// ascii is the weight of an ASCII character, 0 for an ignored one.
+func (t *ucaTable) ascii(c int) uint16 {
+	e := t.pages[0][c]
+	if e == 255 {
+		return 0
+	}
+	return t.weights[e>>8]
+}
+
+// readLevels unpacks collation_levels.bin.gz, which gen_collation_levels.go
+// writes.
+func readLevels() {
+	loadUCA()
+	next := packed(collationLevels)
+	uca520.read(next)
+	for c := range ascii520 {
+		ascii520[c] = uca520.ascii(c)
+	}
+	list := func() []uint16 {
+		l := make([]uint16, next())
+		for i := range l {
+			l[i] = uint16(next())
+		}
+		return l
+	}
+	n := next()
+	levels900 = make(map[rune][2][]uint16, n)
+	cp := 0
+	for range n {
+		cp += next()
+		levels900[rune(cp)] = [2][]uint16{list(), list()}
+	}
+}
+
+// levelWeights appends a character's weights of the second (0) or third level (1).
+func levelWeights(dst []uint16, r rune, level int) []uint16 {
+	if l, ok := levels900[r]; ok {
+		return append(dst, l[level]...)
+	}
+	plain := [2]uint16{0x20, 2}[level]
+	var x [32]uint16
+	p := ucaWeights(x[:0], &uca900, r, true)
+	for i := 0; i < len(p); i++ {
+		if p[i] >= 0xFB00 {
+			i++ // a pair is one collation element
+		}
+		dst = append(dst, plain)
+	}
+	return dst
+}
+
+// readWeights unpacks collation.bin.gz, which gen_collation.go writes.
+func readWeights() {
+	next := packed(collationData)
+	uca900.read(next)
+	uca400.read(next)
 	for i := range general {
 		general[i] = uint16(i)
 	}
@@ -76,15 +142,8 @@ func readWeights() {
 		next()
 		general[cp] = uint16(next())
 	}
-	one := func(t *ucaTable, c int) uint16 {
-		e := t.pages[0][c]
-		if e == 255 {
-			return 0
-		}
-		return t.weights[e>>8]
-	}
 	for c := range 128 {
-		ascii9[c], ascii4[c] = one(&uca900, c), one(&uca400, c)
+		ascii9[c], ascii4[c] = uca900.ascii(c), uca400.ascii(c)
 	}
 }
 
@@ -99,7 +158,7 @@ func ucaWeights(dst []uint16, t *ucaTable, r rune, v9 bool) []uint16 {
 		}
 	}
 	if !v9 {
-		if r > 0xFFFF {
+		if r > 0xFFFF && t == &uca400 {
 			return append(dst, 0xFFFD)
 		}
 		base := 0xFBC0
@@ -151,10 +210,20 @@ func (c *collation) weigh(dst []uint16, s []byte) []uint16 {
 			i += n
 			dst = ucaWeights(dst, &uca900, r, true)
 		}
-	case byUCA400:
+		for l := range c.levels {
+			// No weight is 0, which so ends a level before any longer text's.
+			dst = append(dst, 0)
+			for i := 0; i < len(s); {
+				r, n := utf8.DecodeRune(s[i:])
+				i += n
+				dst = levelWeights(dst, r, l)
+			}
+		}
+	case byUCA400, byUCA520:
+		t, ascii := c.uca(), c.ascii()
 		for i := 0; i < len(s); {
 			if b := s[i]; b < utf8.RuneSelf {
-				if w := ascii4[b]; w != 0 {
+				if w := ascii[b]; w != 0 {
 					dst = append(dst, w)
 				}
 				i++
@@ -162,7 +231,7 @@ func (c *collation) weigh(dst []uint16, s []byte) []uint16 {
 			}
 			r, n := utf8.DecodeRune(s[i:])
 			i += n
-			dst = ucaWeights(dst, &uca400, r, false)
+			dst = ucaWeights(dst, t, r, false)
 		}
 	default:
 		for i := 0; i < len(s); {
@@ -208,6 +277,17 @@ func (c *collation) simple(r rune) uint16 {
 	return uint16(r)
 }
 
+// uca is the collation's table.
+func (c *collation) uca() *ucaTable {
+	switch c.family {
+	case byUCA400:
+		return &uca400
+	case byUCA520:
+		return &uca520
+	}
+	return &uca900
+}
+
 // sameChar reports whether two characters are equal, as LIKE, LOCATE and
 // REPLACE compare: one by one.
 func (c *collation) sameChar(a, b rune) bool {
@@ -220,19 +300,16 @@ func (c *collation) sameChar(a, b rune) bool {
 	switch c.family {
 	case byBytes:
 		return false
-	case byUCA900, byUCA400:
-		if a < utf8.RuneSelf && b < utf8.RuneSelf {
-			if c.family == byUCA900 {
-				return ascii9[a] == ascii9[b]
-			}
-			return ascii4[a] == ascii4[b]
+	case byUCA900, byUCA400, byUCA520:
+		if a < utf8.RuneSelf && b < utf8.RuneSelf && c.levels == 0 {
+			return c.ascii()[a] == c.ascii()[b]
 		}
-		var x, y [32]uint16
-		t := &uca900
-		if c.family == byUCA400 {
-			t = &uca400
-		}
+		var x, y [64]uint16
+		t := c.uca()
 		p, q := ucaWeights(x[:0], t, a, c.family == byUCA900), ucaWeights(y[:0], t, b, c.family == byUCA900)
+		for l := range c.levels {
+			p, q = levelWeights(append(p, 0), a, l), levelWeights(append(q, 0), b, l)
+		}
 		if len(p) != len(q) || c.family == byUCA400 && a > 0xFFFF {
 			return false
 		}

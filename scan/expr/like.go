@@ -134,7 +134,7 @@ func compileLike(p []byte, escape rune, c *collation) *likeMatcher {
 
 func newLikeMatcher(c *collation) *likeMatcher {
 	m := &likeMatcher{c: c, parts: make([]likePart, 1), plain: c.family == byBytes}
-	if c.family != byBytes && c.family != byLatin1General {
+	if c.family != byBytes && c.family != byLatin1General && c.levels == 0 {
 		m.ascii = c.ascii()
 	}
 	return m
@@ -240,8 +240,8 @@ func (m *likeMatcher) at(s []byte, p []rune) (int, bool) {
 		}
 		r, n := m.char(s[i:])
 		if want >= 0 && r != want {
-			if r < utf8.RuneSelf && want < utf8.RuneSelf {
-				if m.ascii == nil || m.ascii[r] != m.ascii[want] {
+			if m.ascii != nil && r < utf8.RuneSelf && want < utf8.RuneSelf {
+				if m.ascii[r] != m.ascii[want] {
 					return 0, false
 				}
 			} else if !m.c.sameChar(r, want) {
