@@ -35,6 +35,9 @@ type Options struct {
 	// Memory is the most bytes one query may hold (lake_query_memory); 0 leaves
 	// it to the budget above.
 	Memory int64
+	// NoSpill keeps operators from writing rows to disk (lake_spill): a query that
+	// needs more memory than it may have fails.
+	NoSpill bool
 }
 
 // Workers returns the number of workers to use.

@@ -8,8 +8,10 @@
 // order of the ranges.
 //
 // Invariants. The rows of a query, and their order, do not depend on the number
-// of workers or the size of batches. Memory that grows with data is reserved
-// from the query's budget first. Every goroutine has ended when Close of the
+// of workers or the size of batches; only where operators spill, rows come in
+// another order, unless an ORDER BY says which. Memory that grows with data is reserved
+// from the query's budget first; an operator that may hold no more spills
+// (see grower). Every goroutine has ended when Close of the
 // reader that Run returned has; Close may be called at any time, more than once.
 //
 // Start reading at Run, then compiler and pipe.
@@ -19,6 +21,7 @@ import (
 	"github.com/thermocline/thermocline/internal/memory"
 	"github.com/thermocline/thermocline/scan"
 	"github.com/thermocline/thermocline/scan/expr"
+	"github.com/thermocline/thermocline/server/exec/spill"
 )
 
 // Env is what a plan runs in.
@@ -29,6 +32,8 @@ type Env struct {
 	Options scan.Options
 	// Budget is the budget of all queries; the query takes a child of it.
 	Budget *memory.Budget
+	// Spill is where operators put rows that do not fit their memory; nil: nowhere.
+	Spill *spill.Area
 	// Progress, when set, is told now and then how many rows a statement that
 	// changes rows has gone through.
 	Progress func(rows uint64)

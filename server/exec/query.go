@@ -2,12 +2,14 @@ package exec
 
 import (
 	"context"
+	"sync/atomic"
 
 	"github.com/thermocline/thermocline/connector"
 	"github.com/thermocline/thermocline/internal/errs"
 	"github.com/thermocline/thermocline/internal/memory"
 	"github.com/thermocline/thermocline/internal/vector"
 	"github.com/thermocline/thermocline/scan/expr"
+	"github.com/thermocline/thermocline/server/exec/spill"
 	"github.com/thermocline/thermocline/server/plan"
 )
 
@@ -20,6 +22,9 @@ type query struct {
 	budget *memory.Budget
 	works  map[int]*rowStore // of recursive queries: the rows of the step before
 	values []*expr.Value     // what the subplans gave, nil for those not run yet
+	limit  int64             // bytes that budget may hold, 0: no limit
+	grow   atomic.Int64      // operators that grow
+	disk   *spill.Scope      // nil: no spilling
 }
 
 func (x *query) batchRows() int { return x.env.Options.Rows() }
@@ -38,6 +43,7 @@ func Run(ctx context.Context, q *plan.Query, env Env) (connector.BatchReader, er
 	}
 	x := &query{env: env, plan: q, works: map[int]*rowStore{}, budget: env.Budget.Child("query", env.Options.Memory)}
 	x.ctx, x.cancel = context.WithCancel(ctx)
+	x.spilling()
 	r := &result{x: x}
 	err := guard(func() error {
 		x.values = make([]*expr.Value, len(q.Subplans))
@@ -152,6 +158,9 @@ func (r *result) Close() error {
 		err = r.op.Close()
 	}
 	r.x.budget.Close()
+	if e := r.x.disk.Close(); err == nil {
+		err = e
+	}
 	return err
 }
 
