@@ -2,10 +2,11 @@ package exec
 
 import (
 	"context"
+	"sync"
 
-	"github.com/thermocline/thermocline/internal/errs"
 	"github.com/thermocline/thermocline/internal/vector"
 	"github.com/thermocline/thermocline/scan/expr"
+	"github.com/thermocline/thermocline/server/exec/spill"
 	"github.com/thermocline/thermocline/server/plan"
 )
 
@@ -41,31 +42,25 @@ func (c compiler) grouped(in pipe, keys []expr.Expr, calls []expr.Aggregate, arg
 	for _, k := range keys {
 		g.types = append(g.types, k.Type())
 	}
+	name := "group rows"
+	if len(calls) == 0 {
+		name = "distinct rows"
+	}
+	g.op = x.grower(name)
+	for _, s := range g.empty().states {
+		if _, ok := s.(expr.Spillable); !ok {
+			g.op.blocked = "an aggregate function here cannot spill"
+		}
+	}
 	return pipe{start: func(ctx context.Context) ([]phase, error) {
 		phases, err := in.start(ctx)
 		if err != nil {
 			return nil, err
 		}
-		var all *groups
-		err = each(ctx, x, phases, g.run, func(part *groups) error {
-			if all == nil {
-				all = part
-				return nil
-			}
-			return all.merge(part)
-		})
-		if err != nil {
+		if err := eachNumbered(ctx, x, phases, g.run, func(part *groups) error { return g.deliver(ctx, part) }); err != nil {
 			return nil, err
 		}
-		if all == nil {
-			all = g.empty()
-		}
-		if len(keys) == 0 {
-			for _, s := range all.states {
-				s.Grow(1)
-			}
-		}
-		return all.phases(), nil
+		return g.finish(ctx)
 	}}
 }
 
@@ -76,6 +71,12 @@ type grouping struct {
 	types []expr.Type
 	calls []expr.Aggregate
 	args  [][]expr.Expr
+	op    *grower
+
+	mu      sync.Mutex
+	all     *groups       // of the ranges that were delivered, nil at first
+	file    *spill.Writer // what was spilled, nil: nothing
+	flushed bool          // all is in the file
 }
 
 // groups are the groups of some rows and their accumulators.
@@ -84,10 +85,11 @@ type groups struct {
 	table  *groupTable
 	states []expr.State
 	acct   account
+	number int // of the range, from 1
 }
 
 func (g *grouping) empty() *groups {
-	s := &groups{g: g, table: newGroupTable(g.types), acct: g.x.account()}
+	s := &groups{g: g, table: newGroupTable(g.types), acct: g.op.account()}
 	for _, c := range g.calls {
 		s.states = append(s.states, c.NewState(g.x.env.Expr))
 	}
@@ -95,8 +97,9 @@ func (g *grouping) empty() *groups {
 }
 
 // run aggregates the rows of one range.
-func (g *grouping) run(ctx context.Context, op operator) (*groups, error) {
+func (g *grouping) run(ctx context.Context, number int, op operator) (*groups, error) {
 	s := g.empty()
+	s.number = number + 1
 	var (
 		ids  []uint32
 		keys = make([]*vector.Vec, len(g.keys))
@@ -110,7 +113,7 @@ func (g *grouping) run(ctx context.Context, op operator) (*groups, error) {
 			return nil, err
 		}
 		if b == nil {
-			return s, nil
+			return s, g.ended(ctx, s)
 		}
 		n := b.Rows()
 		if n == 0 {
@@ -154,8 +157,8 @@ func (g *grouping) run(ctx context.Context, op operator) (*groups, error) {
 				return nil, err
 			}
 		}
-		if err := s.acct.hold(s.bytes()); err != nil {
-			return nil, errs.New(errs.ClassOf(err), errs.KindOf(err), "group rows: %w", err)
+		if err := g.keep(ctx, s); err != nil {
+			return nil, err
 		}
 	}
 }
@@ -192,7 +195,7 @@ func (s *groups) merge(o *groups) error {
 			return err
 		}
 	}
-	return s.acct.hold(s.bytes())
+	return s.g.op.failed(s.acct.hold(s.bytes()))
 }
 
 // phases gives the groups in the order in which they first appeared. It is one
@@ -204,7 +207,7 @@ func (s *groups) phases() []phase {
 	}
 	return []phase{{ranges: 1, rows: int64(n), open: func(context.Context, int) (operator, error) {
 		return &emit{s: s, end: n}, nil
-	}}}
+	}, done: s.acct.free}}
 }
 
 // emit gives the groups at to end.

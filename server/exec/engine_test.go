@@ -10,6 +10,7 @@ import (
 
 	"github.com/thermocline/thermocline/catalog"
 	"github.com/thermocline/thermocline/connector"
+	"github.com/thermocline/thermocline/connector/fileio"
 	tables "github.com/thermocline/thermocline/connector/memory"
 	"github.com/thermocline/thermocline/internal/errs"
 	"github.com/thermocline/thermocline/internal/memory"
@@ -31,6 +32,7 @@ type engine struct {
 	mode     expr.SQLMode
 	coll     string
 	strict   bool // lake_insert
+	scratch  *fileio.Scratch
 }
 
 func newEngine(databases ...string) *engine {
@@ -85,7 +87,7 @@ func (e *engine) statement(stmt syntax.Statement, params []expr.Value) (answer, 
 	env.Change = func(ctx context.Context, t connector.RowChanger, base connector.Snapshot) (connector.RowChange, error) {
 		return t.NewRowChange(ctx, base, connector.WriteOptions{CommitUser: exec.InsertUser, Budget: e.budget})
 	}
-	run := exec.Env{Expr: ec, Options: e.opts, Budget: e.budget}
+	run := exec.Env{Expr: ec, Options: e.opts, Budget: e.budget, Spill: e.scratch}
 	switch s := stmt.(type) {
 	case *syntax.Query:
 		q, err := plan.Bind(ctx, s, env)

@@ -18,10 +18,10 @@
 package exec
 
 import (
+	"github.com/thermocline/thermocline/connector/fileio"
 	"github.com/thermocline/thermocline/internal/memory"
 	"github.com/thermocline/thermocline/scan"
 	"github.com/thermocline/thermocline/scan/expr"
-	"github.com/thermocline/thermocline/server/exec/spill"
 )
 
 // Env is what a plan runs in.
@@ -33,7 +33,7 @@ type Env struct {
 	// Budget is the budget of all queries; the query takes a child of it.
 	Budget *memory.Budget
 	// Spill is where operators put rows that do not fit their memory; nil: nowhere.
-	Spill *spill.Area
+	Spill *fileio.Scratch
 	// Progress, when set, is told now and then how many rows a statement that
 	// changes rows has gone through.
 	Progress func(rows uint64)

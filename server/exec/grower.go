@@ -44,7 +44,7 @@ func (x *query) spilling() {
 		}
 	}
 	if x.env.Spill != nil && !x.env.Options.NoSpill {
-		x.disk = x.env.Spill.Scope()
+		x.disk = spill.NewScope(x.env.Spill)
 	}
 }
 

@@ -24,6 +24,16 @@ type phase struct {
 	ranges int
 	rows   int64 // estimate, -1 when unknown
 	open   func(ctx context.Context, i int) (operator, error)
+	// done, when set, is called once all ranges have been read, to give back what
+	// they shared. A phase that is given up is not finished: what the query holds
+	// goes with the query.
+	done func()
+}
+
+func (p *phase) finish() {
+	if p.done != nil {
+		p.done()
+	}
 }
 
 // pipe is a pipeline that has not started: start does what must come before
@@ -101,6 +111,13 @@ func closing(op operator, err *error) {
 // the order of the ranges. deliver runs on the caller's goroutine. All workers
 // have ended when it returns.
 func each[T any](ctx context.Context, x *query, phases []phase, fn func(ctx context.Context, op operator) (T, error), deliver func(T) error) error {
+	return eachNumbered(ctx, x, phases, func(ctx context.Context, _ int, op operator) (T, error) { return fn(ctx, op) }, deliver)
+}
+
+// eachNumbered is each with the number of the range, counted over all phases
+// from 0.
+func eachNumbered[T any](ctx context.Context, x *query, phases []phase, fn func(ctx context.Context, number int, op operator) (T, error), deliver func(T) error) error {
+	base := 0
 	for _, p := range phases {
 		run := func(ctx context.Context, i int) (out T, err error) {
 			err = guard(func() (err error) {
@@ -109,7 +126,7 @@ func each[T any](ctx context.Context, x *query, phases []phase, fn func(ctx cont
 					return err
 				}
 				defer closing(op, &err) // also when fn panics
-				out, err = fn(ctx, op)
+				out, err = fn(ctx, base+i, op)
 				return err
 			})
 			return out, err
@@ -128,6 +145,8 @@ func each[T any](ctx context.Context, x *query, phases []phase, fn func(ctx cont
 		if err != nil {
 			return err
 		}
+		base += p.ranges
+		p.finish()
 	}
 	return nil
 }
@@ -254,10 +273,12 @@ func (g *gathered) Next(ctx context.Context) (*vector.Batch, error) {
 			}
 			g.par.close()
 			g.par = nil
+			p.finish()
 			g.phase++
 			continue
 		}
 		if g.at >= p.ranges {
+			p.finish()
 			g.phase++
 			g.at = 0
 			continue
@@ -306,9 +327,13 @@ type parallel struct {
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 	ranges []chan delivery
-	at     int
 	x      *query
 	last   int64 // bytes reserved for the batch that was given last
+
+	mu    sync.Mutex
+	moved *sync.Cond // the consumer took a batch, or it is over
+	at    int        // range being given
+	over  bool
 }
 
 type delivery struct {
@@ -320,18 +345,28 @@ type delivery struct {
 func startParallel(x *query, p phase, workers int) *parallel {
 	ctx, cancel := context.WithCancel(x.ctx)
 	g := &parallel{cancel: cancel, ranges: make([]chan delivery, p.ranges), x: x}
+	g.moved = sync.NewCond(&g.mu)
+	context.AfterFunc(ctx, func() {
+		g.mu.Lock()
+		g.over = true
+		g.moved.Broadcast()
+		g.mu.Unlock()
+	})
 	for i := range g.ranges {
 		g.ranges[i] = make(chan delivery, ahead)
 	}
-	var mu sync.Mutex
 	next := 0
 	for range workers {
 		g.wg.Go(func() {
 			for {
-				mu.Lock()
+				g.mu.Lock()
+				// Ranges that are far from their turn would pile batches up.
+				for next < p.ranges && next >= g.at+2*workers && !g.over {
+					g.moved.Wait()
+				}
 				i := next
 				next++
-				mu.Unlock()
+				g.mu.Unlock()
 				if i >= p.ranges {
 					return
 				}
@@ -372,8 +407,15 @@ func (g *parallel) pump(ctx context.Context, op operator, out chan<- delivery) e
 		}
 		c := copyBatch(b)
 		n := batchBytes(c)
-		if err := g.x.budget.Reserve(n); err != nil {
-			return err
+		if g.x.budget.Reserve(n) != nil {
+			// One batch of each range may be on its way in any case: without it
+			// nothing would move.
+			n = 0
+			g.mu.Lock()
+			for len(out) > 0 && !g.over {
+				g.moved.Wait()
+			}
+			g.mu.Unlock()
 		}
 		select {
 		case out <- delivery{b: c, bytes: n}:
@@ -390,8 +432,13 @@ func (g *parallel) next(ctx context.Context) (*vector.Batch, error) {
 	for g.at < len(g.ranges) {
 		select {
 		case d, ok := <-g.ranges[g.at]:
+			g.mu.Lock()
 			if !ok {
 				g.at++
+			}
+			g.moved.Broadcast()
+			g.mu.Unlock()
+			if !ok {
 				continue
 			}
 			g.last = d.bytes

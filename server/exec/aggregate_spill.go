@@ -1,0 +1,524 @@
+package exec
+
+import (
+	"context"
+	"errors"
+
+	"github.com/thermocline/thermocline/internal/vector"
+	"github.com/thermocline/thermocline/scan/expr"
+	"github.com/thermocline/thermocline/server/exec/spill"
+)
+
+// Groups that do not fit are written as what was accumulated (expr.Spillable), by
+// partitions of their keys' hashes; each partition is merged when its groups are
+// to be given, and cut into partitions again when it does not fit either.
+//
+// In a partition, groups lie in blocks: a batch of keys with tag 0, then for the
+// i-th aggregate batches with tag i+1, whose first column is the number of the
+// group in its block. Blocks are in the order of the ranges they come from, so
+// that aggregates see the rows in the order in which they see them in memory.
+
+// hold pays for what s holds now; full says that it is to be spilled instead.
+func (s *groups) hold() (full bool, err error) {
+	size := s.bytes()
+	full, err = s.g.op.hold(&s.acct, size)
+	if full && size < s.g.op.target()/4 && s.acct.hold(size) == nil {
+		return false, nil // writing so little helps nobody
+	}
+	return full, err
+}
+
+// keep pays for what s holds, or spills.
+func (g *grouping) keep(ctx context.Context, s *groups) error {
+	full, err := s.hold()
+	if err != nil || !full {
+		return err
+	}
+	// What was delivered goes first: its ranges come before all others.
+	if err := g.spillAll(ctx); err != nil {
+		return err
+	}
+	return s.flush(ctx, g.file, 0)
+}
+
+// spillAll starts the file and writes the groups delivered so far.
+func (g *grouping) spillAll(ctx context.Context) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.file == nil {
+		w, err := g.op.create(ctx)
+		if err != nil {
+			return err
+		}
+		g.file = w
+	}
+	if g.all == nil || g.flushed {
+		return nil
+	}
+	g.flushed = true
+	g.all.number = 0
+	err := g.all.flush(ctx, g.file, 0)
+	g.all.acct.free()
+	return err
+}
+
+// spilling reports whether something was spilled.
+func (g *grouping) spilling() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.file != nil
+}
+
+// ended is called at the end of a range.
+func (g *grouping) ended(ctx context.Context, s *groups) error {
+	if !g.spilling() {
+		return nil
+	}
+	if err := g.spillAll(ctx); err != nil {
+		return err
+	}
+	return s.flush(ctx, g.file, 0)
+}
+
+// deliver takes the groups of a range.
+func (g *grouping) deliver(ctx context.Context, part *groups) error {
+	g.mu.Lock()
+	if g.file != nil {
+		g.mu.Unlock()
+		err := part.flush(ctx, g.file, 0)
+		part.acct.free()
+		return err
+	}
+	defer g.mu.Unlock()
+	if g.all == nil {
+		g.all = part
+		return nil
+	}
+	// The merged table may need as much as both, for a moment twice.
+	if g.op.full(part.acct.held) {
+		w, err := g.op.create(ctx)
+		if err != nil {
+			return err
+		}
+		g.file = w
+		g.flushed = true
+		g.all.number = 0
+		for _, s := range []*groups{g.all, part} {
+			if err := s.flush(ctx, w, 0); err != nil {
+				return err
+			}
+			s.acct.free()
+		}
+		return nil
+	}
+	return g.all.merge(part)
+}
+
+// finish returns the phases of the result.
+func (g *grouping) finish(ctx context.Context) ([]phase, error) {
+	if g.file == nil {
+		if g.all == nil {
+			g.all = g.empty()
+		}
+		if len(g.keys) == 0 {
+			for _, s := range g.all.states {
+				s.Grow(1)
+			}
+		}
+		return g.all.phases(), nil
+	}
+	if err := g.spillAll(ctx); err != nil {
+		return nil, err
+	}
+	f, err := g.file.Finish()
+	if err != nil {
+		return nil, err
+	}
+	g.op.spilled.Add(f.Size())
+	return []phase{{ranges: fanout, rows: -1, open: func(_ context.Context, i int) (operator, error) {
+		return &regrouped{g: g, todo: []spilledPart{{file: f, part: i}}}, nil
+	}, done: func() { _ = f.Close() }}}, nil
+}
+
+// count returns the number of groups; without keys there is one.
+func (s *groups) count() int {
+	if len(s.g.keys) > 0 {
+		return s.table.size()
+	}
+	for _, st := range s.states {
+		st.Grow(1)
+	}
+	return 1
+}
+
+// flush writes all groups and forgets them.
+func (s *groups) flush(ctx context.Context, w *spill.Writer, level int) error {
+	n := s.count()
+	key := spill.Key{Order: uint64(s.number)}
+	var start [fanout + 1]int32 // of each partition in order
+	part := func(g int) int {
+		if len(s.g.keys) == 0 {
+			return 0
+		}
+		return partOf(s.table.hashes[g], level)
+	}
+	for g := range n {
+		start[part(g)+1]++
+	}
+	for p := range fanout {
+		start[p+1] += start[p]
+	}
+	order, at := make([]int32, n), start
+	for g := range n {
+		p := part(g)
+		order[at[p]] = int32(g)
+		at[p]++
+	}
+	// Blocks, and where in them each group is.
+	type span struct{ part, from, to int }
+	var blocks []span
+	block, local := make([]int32, n), make([]int32, n)
+	for p := range fanout {
+		for from := int(start[p]); from < int(start[p+1]); from += vector.BatchRows {
+			to := min(from+vector.BatchRows, int(start[p+1]))
+			for i := from; i < to; i++ {
+				block[order[i]], local[order[i]] = int32(len(blocks)), int32(i-from)
+			}
+			blocks = append(blocks, span{p, from, to})
+		}
+	}
+	// The rows of each aggregate, by block.
+	type rows struct {
+		of    []uint32
+		cols  []*vector.Vec
+		idx   []int32
+		start []int32
+	}
+	states := make([]rows, len(s.states))
+	for i, st := range s.states {
+		st.Grow(n)
+		r := &states[i]
+		r.of, r.cols = st.(expr.Spillable).Unload()
+		if len(r.cols) == 0 || r.of == nil {
+			continue
+		}
+		r.start = make([]int32, len(blocks)+1)
+		for _, g := range r.of {
+			r.start[block[g]+1]++
+		}
+		for b := range blocks {
+			r.start[b+1] += r.start[b]
+		}
+		r.idx = make([]int32, len(r.of))
+		at := append([]int32(nil), r.start...)
+		for k, g := range r.of {
+			r.idx[at[block[g]]] = int32(k)
+			at[block[g]]++
+		}
+	}
+	for b, sp := range blocks {
+		key.Part = sp.part
+		groups := order[sp.from:sp.to]
+		keys := &vector.Batch{Len: len(groups), Seq: -1}
+		for c := range s.g.keys {
+			keys.Cols = append(keys.Cols, take(s.table.keys.cols[c], groups))
+		}
+		key.Tag = 0
+		if err := w.Append(ctx, key, keys); err != nil {
+			return err
+		}
+		for i := range states {
+			r := &states[i]
+			if len(r.cols) == 0 {
+				continue
+			}
+			idx := groups
+			if r.of != nil {
+				idx = r.idx[r.start[b]:r.start[b+1]]
+			}
+			key.Tag = i + 1
+			for len(idx) > 0 {
+				m := min(len(idx), vector.BatchRows)
+				to := vector.New(vector.I32, m)
+				for _, k := range idx[:m] {
+					g := k
+					if r.of != nil {
+						g = int32(r.of[k])
+					}
+					to.AppendI32(local[g])
+				}
+				out := &vector.Batch{Len: m, Seq: -1, Cols: []*vector.Vec{to}}
+				for _, c := range r.cols {
+					out.Cols = append(out.Cols, take(c, idx[:m]))
+				}
+				if err := w.Append(ctx, key, out); err != nil {
+					return err
+				}
+				idx = idx[m:]
+			}
+		}
+	}
+	s.reset()
+	return nil
+}
+
+// reset forgets all groups.
+func (s *groups) reset() {
+	s.table = newGroupTable(s.g.types)
+	for i, c := range s.g.calls {
+		s.states[i] = c.NewState(s.g.x.env.Expr)
+	}
+	s.acct.free()
+}
+
+// loading is a block that is being read.
+type loading struct {
+	keys   *vector.Batch
+	groups []uint32 // of its keys
+	to     []uint32
+}
+
+// place makes the groups of the block.
+func (l *loading) place(s *groups) error {
+	n := l.keys.Len
+	l.groups = make([]uint32, n)
+	if len(s.g.keys) > 0 {
+		if err := s.table.find(l.keys.Cols, nil, n, l.groups); err != nil {
+			return err
+		}
+	}
+	for _, st := range s.states {
+		st.Grow(max(s.table.size(), 1))
+	}
+	return nil
+}
+
+// load adds a batch that flush wrote.
+func (l *loading) load(s *groups, b *vector.Batch, tag int) error {
+	if tag == 0 {
+		l.keys = b
+		return l.place(s)
+	}
+	l.to = l.to[:0]
+	for _, k := range b.Cols[0].I32s[:b.Len] {
+		l.to = append(l.to, l.groups[k])
+	}
+	return s.states[tag-1].(expr.Spillable).Load(l.to, b.Cols[1:])
+}
+
+// spilledPart is a partition that waits.
+type spilledPart struct {
+	file  *spill.File
+	part  int
+	level int
+	last  bool // of the file, which can go then
+}
+
+// regrouped gives the groups of a spilled partition.
+type regrouped struct {
+	g    *grouping
+	todo []spilledPart
+	cur  *emit
+}
+
+// Next implements operator.
+func (r *regrouped) Next(ctx context.Context) (*vector.Batch, error) {
+	for {
+		if r.cur != nil {
+			b, err := r.cur.Next(ctx)
+			if b != nil || err != nil {
+				return b, err
+			}
+			r.cur.s.acct.free()
+			r.cur = nil
+		}
+		if len(r.todo) == 0 {
+			return nil, nil
+		}
+		p := r.todo[len(r.todo)-1]
+		r.todo = r.todo[:len(r.todo)-1]
+		if !p.file.Empty(p.part) {
+			s, err := r.read(ctx, p)
+			if err != nil {
+				return nil, err
+			}
+			if s != nil {
+				r.cur = &emit{s: s, end: s.count()}
+			}
+		}
+		if p.last {
+			if err := p.file.Close(); err != nil {
+				return nil, err
+			}
+		}
+	}
+}
+
+// read merges a partition; when it does not fit, it is cut into smaller ones, which
+// are put on the list, and there is nothing to give yet.
+func (r *regrouped) read(ctx context.Context, p spilledPart) (*groups, error) {
+	g := r.g
+	s := g.empty()
+	s.number = 1
+	var (
+		l   loading
+		out *spill.Writer
+	)
+	fail := func(err error) (*groups, error) {
+		s.acct.free()
+		return nil, err
+	}
+	for in := p.file.Reader(p.part); ; {
+		b, k, err := in.Next(ctx)
+		if err != nil {
+			return fail(err)
+		}
+		if b == nil {
+			break
+		}
+		if err := l.load(s, b, k.Tag); err != nil {
+			return fail(err)
+		}
+		full, err := s.hold()
+		if err != nil {
+			return fail(err)
+		}
+		if !full {
+			continue
+		}
+		if out == nil && (s.count() == 1 || p.level == deepest) {
+			s.acct.free()
+			return r.wide(ctx, p) // smaller partitions do not help
+		}
+		if out == nil {
+			if out, err = g.op.create(ctx); err != nil {
+				return fail(err)
+			}
+		}
+		if err := s.flush(ctx, out, p.level+1); err != nil {
+			return fail(err)
+		}
+		if err := l.place(s); err != nil { // its block goes on
+			return fail(err)
+		}
+	}
+	if out == nil {
+		return s, nil
+	}
+	if err := s.flush(ctx, out, p.level+1); err != nil {
+		return fail(err)
+	}
+	f, err := out.Finish()
+	if err != nil {
+		return fail(err)
+	}
+	g.op.spilled.Add(f.Size())
+	r.push(f, p.level+1)
+	return nil, nil
+}
+
+// push puts all partitions of a file on the list, the first one on top.
+func (r *regrouped) push(f *spill.File, level int) {
+	for part := fanout - 1; part >= 0; part-- {
+		r.todo = append(r.todo, spilledPart{file: f, part: part, level: level, last: part == fanout-1})
+	}
+}
+
+// wide merges a partition with groups that are large by themselves. What makes
+// them large, as a rule, is DISTINCT: the tuples of such an aggregate are cut into
+// partitions of their own, of which one at a time is held.
+func (r *regrouped) wide(ctx context.Context, p spilledPart) (*groups, error) {
+	g := r.g
+	s := g.empty()
+	s.number = 1
+	out, err := g.op.create(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var (
+		l      loading
+		hashes []uint64
+	)
+	for in := p.file.Reader(p.part); ; {
+		b, k, err := in.Next(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if b == nil {
+			break
+		}
+		var settling expr.Settling
+		if k.Tag > 0 {
+			settling, _ = s.states[k.Tag-1].(expr.Settling)
+		}
+		if settling == nil {
+			if err := l.load(s, b, k.Tag); err != nil {
+				return nil, err
+			}
+			if err := s.acct.hold(s.bytes()); err != nil {
+				return nil, g.op.failed(err)
+			}
+			continue
+		}
+		to := b.Cols[0].I32s
+		for i, at := range to {
+			to[i] = int32(l.groups[at])
+		}
+		hashes = hashRows(settling.Types(), b.Cols[1:], nil, b.Len, hashes)
+		for part, sel := range scattered(hashes, nil, 0) {
+			if len(sel) == 0 {
+				continue
+			}
+			b.Sel = sel
+			if err := out.Append(ctx, spill.Key{Part: part, Tag: k.Tag}, b); err != nil {
+				return nil, err
+			}
+		}
+	}
+	f, err := out.Finish()
+	if err != nil {
+		return nil, err
+	}
+	g.op.spilled.Add(f.Size())
+	for tag := 1; tag <= len(s.states); tag++ {
+		settling, ok := s.states[tag-1].(expr.Settling)
+		if !ok {
+			continue
+		}
+		for part := range fanout {
+			for in := f.Tagged(part, tag); ; {
+				b, _, err := in.Next(ctx)
+				if err != nil {
+					return nil, err
+				}
+				if b == nil {
+					break
+				}
+				l.to = l.to[:0]
+				for _, at := range b.Cols[0].I32s[:b.Len] {
+					l.to = append(l.to, uint32(at))
+				}
+				if err := settling.Load(l.to, b.Cols[1:]); err != nil {
+					return nil, err
+				}
+				if err := s.acct.fit(s.bytes()); err != nil {
+					return nil, g.op.failed(err)
+				}
+			}
+			if err := settling.Settle(); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return s, errors.Join(s.acct.fit(s.bytes()), f.Close())
+}
+
+// Close implements operator.
+func (r *regrouped) Close() error {
+	if r.cur != nil {
+		r.cur.s.acct.free()
+		r.cur = nil
+	}
+	r.todo = nil
+	return nil
+}

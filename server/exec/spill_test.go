@@ -1,0 +1,110 @@
+package exec_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/thermocline/thermocline/connector/fileio"
+	"github.com/thermocline/thermocline/internal/errs"
+	"github.com/thermocline/thermocline/scan"
+)
+
+// spillQueries need more than the memory that TestSpill gives, each in another
+// operator. Those with an ORDER BY that leaves no ties keep their order.
+var spillQueries = []string{
+	// aggregation
+	"SELECT i, COUNT(*), SUM(k), AVG(i / 3), MIN(s), MAX(k), VARIANCE(i), BIT_XOR(i), ANY_VALUE(s) FROM n GROUP BY i",
+	"SELECT k, COUNT(DISTINCT s), COUNT(DISTINCT i, k), SUM(DISTINCT i), COUNT(*) FROM n GROUP BY k",
+	"SELECT COUNT(DISTINCT s), SUM(DISTINCT i + 0.5), COUNT(*), MIN(s) FROM n",
+	"SELECT i % 5000 AS g, GROUP_CONCAT(s ORDER BY i DESC SEPARATOR ';'), GROUP_CONCAT(DISTINCT k), JSON_ARRAYAGG(i) FROM n GROUP BY g",
+	"SELECT JSON_OBJECTAGG(s, i * 1.5), i % 3000 AS g FROM n GROUP BY g",
+	"SELECT LEFT(s, 16) COLLATE utf8mb4_0900_ai_ci AS g, COUNT(*), MAX(s) FROM n GROUP BY g",
+	"SELECT DISTINCT s, k FROM n",
+	"SELECT s, i FROM n UNION SELECT s, k FROM n",
+}
+
+// spilling makes e write rows, and returns how many writes there were.
+func (e *engine) spilling(t testing.TB) *atomic.Int64 {
+	writes := &atomic.Int64{}
+	e.scratch = fileio.NewScratch(t.TempDir(), 0)
+	e.scratch.SetFault(func(verb string) error {
+		if verb == "write" {
+			writes.Add(1)
+		}
+		return nil
+	})
+	return writes
+}
+
+// clean fails when a query left something.
+func (e *engine) clean(t testing.TB, q string) {
+	t.Helper()
+	if used := e.budget.Used(); used != 0 {
+		t.Errorf("%s: %d bytes are still reserved", q, used)
+	}
+	if bytes, files := e.scratch.Used(); bytes != 0 || files != 0 {
+		t.Errorf("%s: %d bytes in %d files are left", q, bytes, files)
+	}
+}
+
+// sortedText prints rows in an order of their own.
+func sortedText(rows [][]*string) string {
+	lines := strings.SplitAfter(text(rows), "\n")
+	slices.Sort(lines)
+	return strings.Join(lines, "")
+}
+
+// With a fraction of the memory they need, queries answer the same by spilling,
+// whatever the threads and batches; without spilling they name the limit.
+func TestSpill(t *testing.T) {
+	e := newEngine()
+	numbers(t, e, 20000)
+	writes := e.spilling(t)
+	for _, q := range spillQueries {
+		e.opts = scan.Options{Threads: 2}
+		all, err := e.run(q)
+		if err != nil {
+			t.Fatalf("%s: %v", q, err)
+		}
+		want, n := sortedText(all.rows), 0
+		for _, o := range []scan.Options{{Threads: 1, BatchRows: 4096}, {Threads: 5, BatchRows: 1024}, {Threads: 2, BatchRows: 7}} {
+			o.Memory = 768 << 10
+			e.opts = o
+			before := writes.Load()
+			got, err := e.run(q)
+			if err != nil {
+				t.Errorf("%s, %+v: %v", q, o, err)
+				continue
+			}
+			n += int(writes.Load() - before)
+			if lines := sortedText(got.rows); lines != want {
+				t.Errorf("%s, %+v: %s", q, o, firstDifference(lines, want))
+			}
+			if strings.Contains(q, "ORDER BY 1") && text(got.rows) != text(all.rows) {
+				t.Errorf("%s, %+v: the order differs", q, o)
+			}
+			e.clean(t, q)
+		}
+		if n == 0 {
+			t.Errorf("%s: nothing was spilled", q)
+		}
+		e.opts = scan.Options{Threads: 2, Memory: 768 << 10, NoSpill: true}
+		if _, err := e.run(q); !errs.Is(err, errs.MemoryLimit) || !strings.Contains(err.Error(), "768KiB") || !strings.Contains(err.Error(), "spilling is off") {
+			t.Errorf("%s without spilling: %v", q, err)
+		}
+		e.clean(t, q)
+	}
+}
+
+func firstDifference(got, want string) string {
+	g, w := strings.Split(got, "\n"), strings.Split(want, "\n")
+	for i := range min(len(g), len(w)) {
+		if g[i] != w[i] {
+			return fmt.Sprintf("%d lines of %d; %.200q, want %.200q", len(g), len(w), g[i], w[i])
+		}
+	}
+	return fmt.Sprintf("%d lines of %d", len(g), len(w))
+}
