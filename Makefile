@@ -10,7 +10,7 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 # Packages whose code runs concurrently; make test runs them with -race too.
 RACE = ./connector/... ./scan/... ./server/exec/... ./server/session/... ./server/mysql/... ./ingest/...
 
-.PHONY: build deps test test-go test-race test-dml interop interop-read interop-random interop-histories lint fuzz demo bench bench-paimon bench-sql bench-large bench-plan endurance clean
+.PHONY: build deps test test-go test-race test-dml logictest interop interop-read interop-random interop-histories lint fuzz demo bench bench-paimon bench-sql bench-large bench-plan endurance clean
 
 build: ## the binary, bin/thermocline
 	@mkdir -p bin
@@ -40,6 +40,9 @@ interop-read: ## every table that Java Paimon wrote, read in SQL, equals Java's 
 DML_SCRIPTS ?= 200
 test-dml: ## DML_SCRIPTS random scripts of INSERT, UPDATE, DELETE …, compared with MariaDB, or the MySQL of THERMOCLINE_MYSQL_DSN
 	@eval "$$(.ci/deps)"; THERMOCLINE_DML_SCRIPTS=$(DML_SCRIPTS) go test -count=1 -timeout 120m -run 'TestChangesLikeMySQL' ./server/mysql
+
+logictest: ## all 25,000 queries of the logic tests over Paimon tables; make test runs a tenth; needs ../shared
+	THERMOCLINE_SHARED=required THERMOCLINE_LOGICTEST=all go test -count=1 -timeout 120m -run 'TestLogic$$' -v ./server/session
 
 N ?= 1000
 SEED ?= 1
