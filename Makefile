@@ -90,6 +90,7 @@ endurance: build ## an hour and more of kills, writers side by side and a steady
 	go run ./benchmarks/endurance kills --binary bin/thermocline --kills 100
 	go run ./benchmarks/endurance writers --binary bin/thermocline --duration 5m
 	@eval "$$(.ci/deps)"; go run ./benchmarks/endurance writers --binary bin/thermocline --duration 5m --versitygw "$$THERMOCLINE_VERSITYGW"
+	go run ./benchmarks/endurance java --binary bin/thermocline --duration 5m --java $(JAVA_PAIMON)
 	go run ./benchmarks/endurance steady --binary bin/thermocline --duration $(MINUTES)m
 
 clean:

@@ -5,6 +5,7 @@
 //	                   compact and expire: a statement happened wholly or not at
 //	                   all, and one that was answered is there
 //	endurance writers  two servers write disjoint partitions of one table at once
+//	endurance java     the same by a server and Java Paimon, on a JDBC catalog
 //	endurance steady   many commits a second: files, snapshots and memory must stay
 //	                   flat
 //
@@ -44,6 +45,8 @@ func main() {
 		err = kills(ctx, args)
 	case "writers":
 		err = writers(ctx, args)
+	case "java":
+		err = beside(ctx, args)
 	case "steady":
 		err = steady(ctx, args)
 	default:
@@ -59,7 +62,7 @@ func main() {
 }
 
 func usage() {
-	fmt.Fprintln(os.Stderr, "usage: endurance kills|writers|steady [flags]; -h lists them")
+	fmt.Fprintln(os.Stderr, "usage: endurance kills|writers|java|steady [flags]; -h lists them")
 	os.Exit(2)
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/thermocline/thermocline/connector/fileio"
 	"github.com/thermocline/thermocline/connector/format"
 	"github.com/thermocline/thermocline/connector/paimon/commit"
+	"github.com/thermocline/thermocline/connector/paimon/metacache"
 	"github.com/thermocline/thermocline/connector/paimon/read"
 	"github.com/thermocline/thermocline/connector/paimon/write"
 	"github.com/thermocline/thermocline/internal/memory"
@@ -74,7 +75,9 @@ func NewDriver(cfg Config) *Driver {
 	if cfg.CacheBytes <= 0 {
 		cfg.CacheBytes = 64 << 20
 	}
-	return &Driver{cfg: cfg, cache: read.NewCache(cfg.CacheBytes, cfg.CacheBudget), metadata: commit.NewCache(cfg.CacheBytes/8, cfg.CacheBudget)}
+	d := &Driver{cfg: cfg, cache: read.NewCache(cfg.CacheBytes, cfg.CacheBudget), metadata: commit.NewCache(cfg.CacheBytes/8, cfg.CacheBudget)}
+	d.cfg.Files = metacache.Watch(cfg.Files, d.cache, d.metadata)
+	return d
 }
 
 // Table is an opened table or branch. It is immutable and safe for concurrent

@@ -16,8 +16,8 @@ func TestCache(t *testing.T) {
 	for i := range 500 {
 		c.putList(fmt.Sprint("list-", i), []spec.ManifestMeta{{FileName: fmt.Sprint(i)}})
 		c.putEntries(fmt.Sprint("manifest-", i), make([]spec.ManifestEntry, 2))
-		if c.used > 80_000 || budget.Used() != c.used {
-			t.Fatalf("the cache has %d bytes and the budget %d", c.used, budget.Used())
+		if c.Used() > 80_000 || budget.Used() != c.Used() {
+			t.Fatalf("the cache has %d bytes and the budget %d", c.Used(), budget.Used())
 		}
 	}
 	if x, ok := c.get("list-499").([]spec.ManifestMeta); !ok || x[0].FileName != "499" {
@@ -31,7 +31,7 @@ func TestCache(t *testing.T) {
 		t.Error("one that is too large is kept")
 	}
 	c.Shed()
-	if c.used != 0 || budget.Used() != 0 || len(c.items) != 0 {
+	if c.Used() != 0 || budget.Used() != 0 {
 		t.Errorf("%d bytes stay", budget.Used())
 	}
 	var none *Cache

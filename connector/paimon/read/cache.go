@@ -1,39 +1,30 @@
 package read
 
 import (
-	"container/list"
-	"sync"
 	"time"
 
 	"github.com/thermocline/thermocline/catalog"
 	"github.com/thermocline/thermocline/connector/fileio"
 	"github.com/thermocline/thermocline/connector/format"
+	"github.com/thermocline/thermocline/connector/paimon/metacache"
 	"github.com/thermocline/thermocline/connector/paimon/spec"
 	"github.com/thermocline/thermocline/internal/memory"
 )
 
 // Cache keeps decoded metadata in memory: manifests, manifest lists and the
 // footers of data files by path, for ever, since their names hold uuids, and
-// schemas by path, size and modification time. The least recently used go first
-// when it is full; footers have a quarter of it to themselves, so that a large
-// scan does not push the manifests out. A nil Cache keeps nothing. It is safe for
-// concurrent use.
+// schemas and snapshots by path, size and modification time. Footers have a
+// quarter of it to themselves, so that a large scan does not push the manifests
+// out. A nil Cache keeps nothing. It is safe for concurrent use.
 type Cache struct {
-	footers *Cache // nil: of footers
-	mu      sync.Mutex
-	limit   int64
-	budget  *memory.Budget
-	used    int64
-	items   map[string]*list.Element
-	order   list.List // front: used last
+	kept    *metacache.Cache[any] // *spec.Entries, []spec.ManifestMeta, stamped
+	footers *metacache.Cache[any]
 }
 
-type cacheItem struct {
-	key   string
-	size  int64
-	value any
-	// of schemas
-	fileSize int64
+// stamped is what was read of a file that may come back with other content.
+type stamped struct {
+	value    any
+	size     int64
 	modified time.Time
 	etag     string
 }
@@ -41,8 +32,7 @@ type cacheItem struct {
 // NewCache makes a cache of at most limit bytes, paid from budget (nil: from
 // nobody).
 func NewCache(limit int64, budget *memory.Budget) *Cache {
-	return &Cache{limit: limit - limit/4, budget: budget, items: map[string]*list.Element{},
-		footers: &Cache{limit: limit / 4, budget: budget, items: map[string]*list.Element{}}}
+	return &Cache{kept: metacache.New[any](limit-limit/4, budget), footers: metacache.New[any](limit/4, budget)}
 }
 
 // metadata returns where footers of data files are kept, nil for nowhere.
@@ -54,62 +44,27 @@ func (c *Cache) metadata() format.Metadata {
 }
 
 // footers implements format.Metadata.
-type footers struct{ c *Cache }
+type footers struct{ c *metacache.Cache[any] }
 
 // Load implements format.Metadata.
 func (f footers) Load(path string) any {
-	if it := f.c.get(path); it != nil {
-		return it.value
-	}
-	return nil
+	v, _ := f.c.Get(path)
+	return v
 }
 
 // Store implements format.Metadata.
-func (f footers) Store(path string, value any, bytes int64) {
-	f.c.put(&cacheItem{key: path, size: bytes + int64(len(path)) + 200, value: value})
+func (f footers) Store(path string, value any, bytes int64) { f.c.Put(path, value, bytes) }
+
+// Forget implements metacache.Forgetting.
+func (c *Cache) Forget(path string) {
+	c.kept.Forget(path)
+	c.footers.Forget(path)
 }
 
-func (c *Cache) get(key string) *cacheItem {
-	if c == nil {
-		return nil
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	e := c.items[key]
-	if e == nil {
-		return nil
-	}
-	c.order.MoveToFront(e)
-	return e.Value.(*cacheItem)
-}
-
-func (c *Cache) put(it *cacheItem) {
-	if c == nil || it.size > c.limit {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if e := c.items[it.key]; e != nil {
-		c.drop(e)
-	}
-	for c.used+it.size > c.limit {
-		c.drop(c.order.Back())
-	}
-	for c.budget.Reserve(it.size) != nil {
-		if c.order.Len() == 0 {
-			return // others need the memory more
-		}
-		c.drop(c.order.Back())
-	}
-	c.used += it.size
-	c.items[it.key] = c.order.PushFront(it)
-}
-
-func (c *Cache) drop(e *list.Element) {
-	it := c.order.Remove(e).(*cacheItem)
-	delete(c.items, it.key)
-	c.used -= it.size
-	c.budget.Release(it.size)
+// ForgetBelow implements metacache.Forgetting.
+func (c *Cache) ForgetBelow(dir string) {
+	c.kept.ForgetBelow(dir)
+	c.footers.ForgetBelow(dir)
 }
 
 // Shed drops everything.
@@ -117,59 +72,68 @@ func (c *Cache) Shed() {
 	if c == nil {
 		return
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for e := c.order.Back(); e != nil; e = c.order.Back() {
-		c.drop(e)
-	}
+	c.kept.Shed()
 	c.footers.Shed()
 }
 
-func (c *Cache) schema(path string, in fileio.Info) *catalog.Schema {
-	it := c.get(path)
-	if it == nil || it.fileSize != in.Size || !it.modified.Equal(in.ModTime) || it.etag != in.ETag {
+// get returns what is kept for a path of an immutable file.
+func (c *Cache) get(path string) any {
+	if c == nil {
 		return nil
 	}
-	return it.value.(*catalog.Schema)
+	v, _ := c.kept.Get(path)
+	return v
+}
+
+func (c *Cache) put(path string, value any, bytes int64) {
+	if c != nil {
+		c.kept.Put(path, value, bytes)
+	}
+}
+
+// current returns what is kept of a file that is as in describes it.
+func (c *Cache) current(path string, in fileio.Info) any {
+	if s, ok := c.get(path).(stamped); ok && s.size == in.Size && s.modified.Equal(in.ModTime) && s.etag == in.ETag {
+		return s.value
+	}
+	return nil
 }
 
 // recent is how long after its modification a file may still change within the
 // resolution of its time stamp.
 const recent = 2 * time.Second
 
-func (c *Cache) putSchema(path string, in fileio.Info, s *catalog.Schema) {
+func (c *Cache) putCurrent(path string, in fileio.Info, value any, bytes int64) {
 	if in.ETag == "" && time.Since(in.ModTime) < recent {
 		return
 	}
-	c.put(&cacheItem{key: path, size: 4*in.Size + 1024, value: s, fileSize: in.Size, modified: in.ModTime, etag: in.ETag})
+	c.put(path, stamped{value, in.Size, in.ModTime, in.ETag}, bytes)
 }
 
-func (c *Cache) manifest(path string) *spec.Entries {
-	if it := c.get(path); it != nil {
-		return it.value.(*spec.Entries)
-	}
-	return nil
+func (c *Cache) schema(path string, in fileio.Info) *catalog.Schema {
+	s, _ := c.current(path, in).(*catalog.Schema)
+	return s
 }
 
-func (c *Cache) manifestList(path string) []spec.ManifestMeta {
-	if it := c.get(path); it != nil {
-		return it.value.([]spec.ManifestMeta)
-	}
-	return nil
+func (c *Cache) putSchema(path string, in fileio.Info, s *catalog.Schema) {
+	c.putCurrent(path, in, s, 4*in.Size+1024)
 }
 
 func (c *Cache) snapshot(path string, in fileio.Info) *spec.Snapshot {
-	it := c.get(path)
-	if it == nil || it.fileSize != in.Size || !it.modified.Equal(in.ModTime) || it.etag != in.ETag {
-		return nil
-	}
-	s, _ := it.value.(*spec.Snapshot)
+	s, _ := c.current(path, in).(*spec.Snapshot)
 	return s
 }
 
 func (c *Cache) putSnapshot(path string, in fileio.Info, s *spec.Snapshot) {
-	if in.ETag == "" && time.Since(in.ModTime) < recent {
-		return
-	}
-	c.put(&cacheItem{key: path, size: in.Size + 512, value: s, fileSize: in.Size, modified: in.ModTime, etag: in.ETag})
+	c.putCurrent(path, in, s, in.Size+512)
+}
+
+func (c *Cache) manifest(path string) *spec.Entries {
+	e, _ := c.get(path).(*spec.Entries)
+	return e
+}
+
+func (c *Cache) manifestList(path string) []spec.ManifestMeta {
+	l, _ := c.get(path).([]spec.ManifestMeta)
+	return l
 }

@@ -44,7 +44,7 @@ func (st *State) manifest(ctx context.Context, m *spec.ManifestMeta) (*spec.Entr
 	if int64(x.Len()) != m.Added+m.Deleted {
 		return nil, errs.Corruptf("table %s, snapshot %d: %s has %d entries, its list says %d", st.src.Name, st.snap.ID, path, x.Len(), m.Added+m.Deleted)
 	}
-	st.src.Cache.put(&cacheItem{key: path, size: x.Bytes(), value: x})
+	st.src.Cache.put(path, x, x.Bytes())
 	return x, nil
 }
 

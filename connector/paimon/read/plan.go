@@ -184,7 +184,7 @@ func (st *State) manifestList(ctx context.Context, name string) ([]spec.Manifest
 	if err != nil {
 		return nil, st.src.vanished(st.snap, path, fmt.Errorf("%s: %w", path, err))
 	}
-	st.src.Cache.put(&cacheItem{key: path, size: 4*int64(len(b)) + 256, value: l})
+	st.src.Cache.put(path, l, 4*int64(len(b))+256)
 	return l, nil
 }
 
