@@ -13,6 +13,7 @@ import (
 	"github.com/thermocline/thermocline/ingest/route"
 	"github.com/thermocline/thermocline/ingest/sink"
 	"github.com/thermocline/thermocline/ingest/source"
+	"github.com/thermocline/thermocline/ingest/transform"
 	"github.com/thermocline/thermocline/internal/errs"
 )
 
@@ -147,7 +148,7 @@ func (a *attempt) open(ctx context.Context) error {
 		a.targets[t.ID.String()] = t
 	}
 	a.set, err = sink.Open(ctx, sink.Options{Catalog: lake.Catalog, Files: lake.Files, Dir: dir, Pipeline: p.name(), User: p.user(), Identity: identity,
-		Parse: a.src.ParsePosition, Budget: p.budget, Log: p.log, State: state}, specs)
+		Parse: a.src.ParsePosition, Budget: p.budget, Log: p.log, State: state, Rules: p.rules}, specs)
 	if err != nil {
 		return err
 	}
@@ -278,17 +279,13 @@ func (a *attempt) copyOnce(ctx context.Context, pending []*sink.Table) (err erro
 		}
 		for i, id := range t.Sources {
 			if err := a.copyTable(ctx, sn, at[id], t, tables[i]); err != nil {
-				if !errs.Is(err, errs.TableStopped) {
-					return err
-				}
-				a.p.log.Error("the table cannot be copied", "table", t.ID.String(), "error", err)
-				if err := a.set.Discard(a.work); err != nil {
-					return err
-				}
-				return a.set.Stop(a.work, t, err.Error())
+				return a.cannotCopy(t, err)
 			}
 		}
 		rows, err := a.set.CommitCopy(a.work, t, sn.Position())
+		if errs.Is(err, errs.TableStopped) {
+			return a.cannotCopy(t, err)
+		}
 		if err != nil {
 			a.doubt = true
 			return err
@@ -301,11 +298,24 @@ func (a *attempt) copyOnce(ctx context.Context, pending []*sink.Table) (err erro
 	return nil
 }
 
+// cannotCopy stops a table whose rows are the reason why it cannot be copied.
+func (a *attempt) cannotCopy(t *sink.Table, err error) error {
+	if !errs.Is(err, errs.TableStopped) {
+		return err
+	}
+	a.p.log.Error("the table cannot be copied", "table", t.ID.String(), "error", err)
+	if err := a.set.Discard(a.work); err != nil {
+		return err
+	}
+	return a.set.Stop(a.work, t, err.Error())
+}
+
 func (a *attempt) copyTable(ctx context.Context, sn source.Snapshot, i int, t *sink.Table, def *source.Table) error {
 	rows, err := sn.Read(ctx, i)
 	if err != nil {
 		return err
 	}
+	t.From(transform.Origin{})
 	defer rows.Close()
 	for {
 		n, done, err := t.Append(ctx, def, rows, true)

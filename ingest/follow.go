@@ -8,6 +8,7 @@ import (
 
 	"github.com/thermocline/thermocline/ingest/sink"
 	"github.com/thermocline/thermocline/ingest/source"
+	"github.com/thermocline/thermocline/ingest/transform"
 	"github.com/thermocline/thermocline/internal/errs"
 )
 
@@ -289,13 +290,16 @@ func (f *follower) rows(ctx context.Context, ev *source.Event) error {
 			rows.Rewind()
 		}
 		f.inTxn = true
+		if t.Stamps(def.ID) {
+			t.From(transform.Origin{Time: ev.Time, Txn: ev.Txn.String()})
+		}
 		for done := false; !done; {
 			var n int64
 			var err error
 			n, done, err = t.Append(a.work, def, rows, false)
 			a.p.set(func(s *Status) { s.RowsRead += n })
 			if errs.Is(err, errs.TableStopped) {
-				return f.stopTables(f.sinks[ev.Table], ev, err.Error())
+				return f.stopTables(concerned(err, f.sinks[ev.Table]), ev, err.Error())
 			}
 			if err != nil {
 				return err
@@ -325,6 +329,10 @@ func (f *follower) catchUp() {
 func (f *follower) commit() error {
 	a := f.a
 	rows, err := a.set.Commit(a.work, f.stream.Position(), f.lastTime)
+	if te := (*sink.TableError)(nil); errors.As(err, &te) && errs.Is(err, errs.TableStopped) {
+		// A transform refused a row before anything of the round was committed.
+		return f.stopTables([]*sink.Table{te.Table}, nil, err.Error())
+	}
 	if err != nil {
 		a.doubt = true
 		return err
@@ -357,20 +365,29 @@ func (f *follower) stop(ev *source.Event) error {
 	return f.stopTables(f.sinks[ev.Table], ev, ev.Reason)
 }
 
+// concerned returns the tables that an error of appending rows stops: the one
+// that it names, or else all.
+func concerned(err error, all []*sink.Table) []*sink.Table {
+	if te := (*sink.TableError)(nil); errors.As(err, &te) {
+		return []*sink.Table{te.Table}
+	}
+	return all
+}
+
 // stopTables marks tables as stopped before the event's transaction, unless
-// they already have it. Rows of an unfinished transaction are thrown away and
+// they already have it; without an event, at what they have committed. Rows of an unfinished transaction are thrown away and
 // read again for the others.
 func (f *follower) stopTables(tables []*sink.Table, ev *source.Event, reason string) error {
 	a := f.a
-	if f.inTxn {
+	if f.inTxn || ev == nil || a.set.Changed() {
 		f.discard(nil)
 	}
 	for _, t := range tables {
-		if t.Stopped != "" || !t.CaughtUp && t.Start.Includes(ev.Txn) {
+		if t.Stopped != "" || ev != nil && !t.CaughtUp && t.Start.Includes(ev.Txn) {
 			continue
 		}
 		what := "drop the lake table to copy it again at the next start"
-		a.p.log.Error("a table is not followed any more", "table", t.ID.String(), "source", f.tables[ev.Table].ID.String(), "reason", reason)
+		a.p.log.Error("a table is not followed any more", "table", t.ID.String(), "reason", reason)
 		if err := a.set.Stop(a.work, t, reason+"; "+what); err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -30,6 +31,8 @@ type PlanTable struct {
 	Sources []*source.Table
 	// Schema is what the table is created with.
 	Schema *catalog.Schema
+	// Rules are the transform rules that its rows pass, for people.
+	Rules []string
 }
 
 // MakePlan connects to the source, resolves tables and routes, and changes
@@ -61,7 +64,15 @@ func MakePlan(ctx context.Context, o Options, def *pipeline.Definition) (*Plan, 
 		if err != nil {
 			return nil, err
 		}
-		plan.Tables = append(plan.Tables, PlanTable{ID: t.ID, Sources: tables, Schema: schema})
+		pt := PlanTable{ID: t.ID, Sources: tables, Schema: schema}
+		for _, id := range t.Sources {
+			for _, r := range p.rules.Describe(id) {
+				if !slices.Contains(pt.Rules, r) {
+					pt.Rules = append(pt.Rules, r)
+				}
+			}
+		}
+		plan.Tables = append(plan.Tables, pt)
 		plan.Warnings = append(plan.Warnings, warnings...)
 	}
 	return plan, nil
@@ -123,6 +134,9 @@ func (p *run) resolve(ctx context.Context, src source.Source, kept []source.ID) 
 	if err != nil {
 		return nil, err
 	}
+	if err := p.rules.Check(captured); err != nil {
+		return nil, err
+	}
 	for _, part := range p.def.Sink.Partitions {
 		sel, err := route.ParseSelectors("partition.key", part.Table)
 		if err != nil {
@@ -155,8 +169,8 @@ func (p *run) partitionOf(id source.ID) ([]string, error) {
 
 const gib = 1 << 30
 
-// lakeSchema maps source tables to the lake table that they feed, and sets
-// their Identity.
+// lakeSchema maps source tables, as the transform rules shape them, to the lake
+// table that they feed.
 func (p *run) lakeSchema(id catalog.Identifier, tables []*source.Table) (*catalog.Schema, []string, error) {
 	var warnings []string
 	refuse := func(t *source.Table, format string, args ...any) error {
@@ -164,11 +178,17 @@ func (p *run) lakeSchema(id catalog.Identifier, tables []*source.Table) (*catalo
 	}
 	var schema *catalog.Schema
 	var bytes int64
-	for n, t := range tables {
-		switch {
-		case t.Unsupported != "":
-			return nil, nil, refuse(t, "%s", t.Unsupported)
-		case len(t.PrimaryKey) == 0:
+	var options map[string]string
+	for n, def := range tables {
+		if def.Unsupported != "" {
+			return nil, nil, refuse(def, "%s", def.Unsupported)
+		}
+		shape, err := p.rules.Bind(def)
+		if err != nil {
+			return nil, nil, err
+		}
+		t := shape.Output
+		if len(t.PrimaryKey) == 0 {
 			return nil, nil, refuse(t, "it has no primary key")
 		}
 		for _, w := range t.Warnings {
@@ -179,29 +199,36 @@ func (p *run) lakeSchema(id catalog.Identifier, tables []*source.Table) (*catalo
 		if err != nil {
 			return nil, nil, err
 		}
+		if shape.PartitionKeys != nil {
+			if parts != nil && !slices.Equal(parts, shape.PartitionKeys) {
+				return nil, nil, errs.Userf(errs.InvalidConfig, "partition %s: partition.key of the sink and partition-keys of a transform differ for %s; write one of the two", id, t.ID)
+			}
+			parts = shape.PartitionKeys
+		}
 		s := &catalog.Schema{PartitionKeys: parts, PrimaryKeys: slices.Clone(t.PrimaryKey), Options: map[string]string{}, Comment: t.Comment}
+		computed := map[string]bool{} // partition columns that are NOT NULL because the lake wants it
 		for _, c := range parts {
 			i := t.Column(c)
 			switch {
 			case i < 0:
 				return nil, nil, errs.Userf(errs.UnknownColumn, "partition %s: %s has no column %s", id, t.ID, c)
 			case slices.Contains(s.PrimaryKeys, c):
+			case !t.Columns[i].Type.NotNull && !t.Columns[i].Required && shape.Computed(i):
+				warnings = append(warnings, fmt.Sprintf("%s: the partition column %s is computed: a row for which it is NULL stops the table", t.ID, c))
+				s.PrimaryKeys, computed[c] = append(s.PrimaryKeys, c), true
 			case !t.Columns[i].Type.NotNull && !t.Columns[i].Required:
 				return nil, nil, errs.Userf(errs.InvalidTable, "partition %s by %s: the column may be NULL in %s; a partition column belongs to the key and must be NOT NULL", id, c, t.ID)
 			default:
-				s.PrimaryKeys = append(s.PrimaryKeys, c)
-				t.Columns[i].Type = t.Columns[i].Type.Required()
+				s.PrimaryKeys, computed[c] = append(s.PrimaryKeys, c), true
 			}
 		}
 		if len(s.TrimmedPrimaryKeys()) == 0 {
 			return nil, nil, errs.Userf(errs.InvalidTable, "partition %s by %s: the partition columns are the whole key of %s; leave a key column out", id, strings.Join(parts, ", "), t.ID)
 		}
-		t.Identity = t.Identity[:0]
 		for i, c := range t.Columns {
 			f := catalog.Field{ID: i, Name: c.Name, Type: c.Type, Comment: c.Comment}
-			if slices.Contains(s.PrimaryKeys, c.Name) {
+			if slices.Contains(s.PrimaryKeys, c.Name) || computed[c.Name] {
 				f.Type = f.Type.Required()
-				t.Identity = append(t.Identity, i)
 			}
 			s.Fields = append(s.Fields, f)
 			if c.Declared != "" {
@@ -210,11 +237,14 @@ func (p *run) lakeSchema(id catalog.Identifier, tables []*source.Table) (*catalo
 		}
 		s.HighestFieldID = len(s.Fields) - 1
 		if n == 0 {
-			schema = s
+			schema, options = s, shape.Options
 			continue
 		}
 		if d := schemaDifference(schema, s); d != "" {
 			return nil, nil, errs.Unsupportedf(-1, "merging tables of different shape into %s: %s and %s differ in %s", id, tables[0].ID, t.ID, d)
+		}
+		if !maps.Equal(options, shape.Options) {
+			return nil, nil, errs.Userf(errs.InvalidConfig, "create %s: the transform rules of %s and %s give it different table-options", id, tables[0].ID, t.ID)
 		}
 	}
 	if len(tables) > 1 {
@@ -223,8 +253,8 @@ func (p *run) lakeSchema(id catalog.Identifier, tables []*source.Table) (*catalo
 	for k, v := range p.def.Sink.Table {
 		schema.Options[k] = v
 	}
-	for _, t := range tables {
-		t.BeforeImages = schema.Options["changelog-producer"] == "input"
+	for k, v := range options {
+		schema.Options[k] = v
 	}
 	if _, ok := schema.Options["bucket"]; !ok {
 		buckets := min(max(bytes/gib, 1), 16)
@@ -284,9 +314,12 @@ func (p *Plan) WriteTo(w io.Writer) (int64, error) {
 		for _, k := range sortedOptions(t.Schema.Options) {
 			fmt.Fprintf(&b, "  option   %s = %s\n", k, source.Redact(k, t.Schema.Options[k]))
 		}
+		for _, r := range t.Rules {
+			fmt.Fprintf(&b, "  transform  %s\n", r)
+		}
 		tw := tabwriter.NewWriter(&b, 2, 8, 2, ' ', 0)
-		for i, f := range t.Schema.Fields {
-			fmt.Fprintf(tw, "  %s\t%s\t%s\n", f.Name, f.Type, t.Sources[0].Columns[i].Declared)
+		for _, f := range t.Schema.Fields {
+			fmt.Fprintf(tw, "  %s\t%s\t%s\n", f.Name, f.Type, t.Schema.MySQLType(f))
 		}
 		if err := tw.Flush(); err != nil {
 			return 0, err

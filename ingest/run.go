@@ -11,6 +11,7 @@ import (
 
 	"github.com/thermocline/thermocline/ingest/pipeline"
 	"github.com/thermocline/thermocline/ingest/source"
+	"github.com/thermocline/thermocline/ingest/transform"
 	"github.com/thermocline/thermocline/internal/errs"
 	"github.com/thermocline/thermocline/internal/memory"
 )
@@ -22,6 +23,7 @@ type run struct {
 	def    *pipeline.Definition
 	log    *slog.Logger
 	budget *memory.Budget
+	rules  *transform.Rules
 	// patient runs keep trying a source that was never reached; others give up.
 	patient bool
 
@@ -38,6 +40,10 @@ func newRun(o Options, def *pipeline.Definition) (*run, error) {
 		p.log = p.log.With("pipeline", def.Name)
 	}
 	p.status = Status{Name: def.Name, State: Starting, Sink: sinkName(def), Source: def.Source.Type, Lag: -1, Started: time.Now()}
+	var err error
+	if p.rules, err = transform.Parse(def.Transforms, transform.Options{Zone: def.Settings.Zone, Metadata: def.Source.Metadata}); err != nil {
+		return nil, err
+	}
 	src, err := p.openSource() // checks the options
 	if err != nil {
 		return nil, err

@@ -21,10 +21,12 @@ type Definition struct {
 	// File is where it came from, for messages.
 	File string
 
-	Source   Source
-	Sink     Sink
-	Routes   []Route
-	Settings Settings
+	Source Source
+	Sink   Sink
+	Routes []Route
+	// Transforms are the rules of the transform block, in order.
+	Transforms []Transform
+	Settings   Settings
 	// Warnings are things accepted that have no effect here.
 	Warnings []string
 }
@@ -36,8 +38,10 @@ type Source struct {
 	Tables  string // the selector list
 	Exclude string
 	Startup Startup
-	Options []source.Option // the others, resolved
-	Line    int
+	// Metadata is metadata.list: columns such as op_ts that transforms may read.
+	Metadata []string
+	Options  []source.Option // the others, resolved
+	Line     int
 }
 
 // Startup is scan.startup.mode.
@@ -90,4 +94,6 @@ type Settings struct {
 	CommitBytes    int64  // commit.max-bytes: commit earlier when so much was read; 0 is none
 	SchemaChange   string // upper case: LENIENT, EVOLVE, …
 	FirstMatch     bool   // route-mode
+	// Zone is local-time-zone, of functions in transforms; nil is the machine's.
+	Zone *time.Location
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/thermocline/thermocline/ingest/source"
 	"github.com/thermocline/thermocline/internal/errs"
 	"github.com/thermocline/thermocline/internal/memory"
+	"github.com/thermocline/thermocline/scan/expr"
 )
 
 // LoadOptions say how a file is read.
@@ -199,7 +200,7 @@ func (l *loader) document(text []byte) error {
 		case "pipeline":
 			err = l.settings(b)
 		case "transform":
-			err = l.unsupported(b.node, "the block transform of a pipeline")
+			err = l.transforms(b)
 		default:
 			err = l.unknown(b, "the pipeline", topKeys)
 		}
@@ -244,6 +245,16 @@ func (l *loader) source(b entry) error {
 			s.Tables = v
 		case "tables.exclude":
 			s.Exclude = v
+		case "metadata.list":
+			for _, m := range strings.Split(v, ",") {
+				if m = strings.TrimSpace(m); m == "" {
+					continue
+				}
+				if m != "op_ts" {
+					return l.bad(e.node2, "metadata.list: %s is no metadata column of this source; write op_ts", m)
+				}
+				s.Metadata = []string{"op_ts"}
+			}
 		case "scan.startup.mode":
 			switch m := Startup(strings.ToLower(v)); m {
 			case Initial, SnapshotOnly, LatestOffset:
@@ -502,6 +513,14 @@ func (l *loader) settings(b entry) error {
 		case "schema-operator.rpc-timeout", "schema.operator.rpc-timeout":
 			if _, err := source.ParseDuration(v); err != nil {
 				return l.bad(e.node2, "%s is %q; write a number and a unit, such as 3 min", key, v)
+			}
+		case "local-time-zone":
+			if !strings.EqualFold(v, "systemDefault") {
+				z, err := expr.ParseTimeZone(v)
+				if err != nil {
+					return l.bad(e.node2, "local-time-zone: %s is no time zone; write a name such as Asia/Shanghai, or +08:00", v)
+				}
+				s.Zone = z
 			}
 		case "execution.runtime-mode":
 			switch strings.ToUpper(v) {

@@ -84,7 +84,7 @@ func parseSelector(what, text string) (Selector, error) {
 	}
 	parts := splitDot(text)
 	if len(parts) != 2 {
-		return bad(`has %d part(s), a table has two: write database.table, with a bare dot between them; all tables of a database are db.\.*`, len(parts))
+		return bad(`has %d part(s), a table has two: write database.table, with a bare dot between them; all tables of a database are db.\.*%s`, len(parts), corrected(text))
 	}
 	for i, p := range parts {
 		if p == "" {
@@ -92,7 +92,7 @@ func parseSelector(what, text string) (Selector, error) {
 		}
 		re, err := regexp.Compile(`(?is)\A(?:` + p + `)\z`)
 		if err != nil {
-			return bad(`is no regular expression: all tables of a database are written db.\.*  (a bare dot separates, \. is "any character")`)
+			return bad(`is no regular expression: all tables of a database are written db.\.*  (a bare dot separates, \. is "any character")%s`, corrected(text))
 		}
 		if i == 0 {
 			s.database = re
@@ -101,6 +101,25 @@ func parseSelector(what, text string) (Selector, error) {
 		}
 	}
 	return s, nil
+}
+
+// corrected is the pattern that was probably meant by one in which the meaning of
+// bare and escaped dots is turned around, as in usual regular expressions: the
+// end of a message, "" when that is no pattern either.
+func corrected(text string) string {
+	database, table, ok := strings.Cut(text, `\.`)
+	if !ok {
+		if database, ok = strings.CutSuffix(text, ".*"); !ok || strings.Contains(database, ".") {
+			return ""
+		}
+		table = ".*"
+	}
+	table = swapDots(table)
+	meant := database + "." + table
+	if s, err := parseSelector("", meant); err != nil || s.Text == text {
+		return ""
+	}
+	return "; write " + meant
 }
 
 // splitDot splits at bare dots and turns `\.` into ".".

@@ -3,9 +3,11 @@ package sink
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/thermocline/thermocline/connector"
 	"github.com/thermocline/thermocline/ingest/source"
+	"github.com/thermocline/thermocline/ingest/transform"
 	"github.com/thermocline/thermocline/internal/errs"
 	"github.com/thermocline/thermocline/internal/memory"
 	"github.com/thermocline/thermocline/internal/vector"
@@ -17,12 +19,13 @@ const bufferBytes = 1 << 20
 // buffer collects rows between the source and a table's writer.
 type buffer struct {
 	batch    *vector.Batch
+	shape    *transform.Shape // of the rows; nil: they are the lake's
 	reserved int64
 }
 
 // drop empties the buffer.
 func (b *buffer) drop(budget *memory.Budget) {
-	b.batch = nil
+	b.batch, b.shape = nil, nil
 	budget.Release(b.reserved)
 	b.reserved = 0
 }
@@ -32,15 +35,33 @@ func (b *buffer) drop(budget *memory.Budget) {
 // must be discarded. copying keeps the writer from compacting.
 func (t *Table) Append(ctx context.Context, def *source.Table, rows source.Rows, copying bool) (n int64, done bool, _ error) {
 	budget := t.set.o.Budget
+	shape := t.shapes[def.ID]
+	if shape.Plain() {
+		shape = nil
+	}
+	if t.buffer.batch != nil && t.buffer.shape != shape {
+		// Rows of another source table come first, as they did in the log.
+		if err := t.drain(ctx, copying); err != nil {
+			return 0, false, err
+		}
+		t.buffer.drop(budget)
+	}
 	for {
 		if t.buffer.batch == nil {
-			t.buffer.batch = def.NewBatch(64)
+			if t.buffer.shape = shape; shape != nil {
+				t.buffer.batch = shape.NewBatch(64)
+			} else {
+				t.buffer.batch = def.NewBatch(64)
+			}
 		}
 		b := t.buffer.batch
 		before := b.Len
 		end := rows.AppendTo(b, vector.BatchRows, bufferBytes)
 		if end != nil && !errors.Is(end, source.EOF) {
 			return n, false, end
+		}
+		if shape != nil && shape.Wants() {
+			shape.Stamp(b, t.origin, &t.stamped)
 		}
 		got := int64(b.Len - before)
 		n += got
@@ -63,6 +84,33 @@ func (t *Table) Append(ctx context.Context, def *source.Table, rows source.Rows,
 			return n, end != nil, nil
 		}
 	}
+}
+
+// TableError is an error that concerns one table of a round: the others may go
+// on without it.
+type TableError struct {
+	Table *Table
+	Err   error
+}
+
+func (e *TableError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *TableError) Unwrap() error { return e.Err }
+
+// Stamps reports whether rows of a source table are shaped by where they come
+// from: then From must be called.
+func (t *Table) Stamps(id source.ID) bool {
+	s := t.shapes[id]
+	return s != nil && s.Wants()
+}
+
+// From says where the rows of the next calls of Append come from.
+func (t *Table) From(o transform.Origin) {
+	if o.Txn != t.origin.Txn {
+		t.stamped = 0
+	}
+	t.origin = o
 }
 
 // dataBytes estimates the bytes of the rows of a batch, without the room that
@@ -96,12 +144,23 @@ func (t *Table) drain(ctx context.Context, copying bool) error {
 	if err := t.openWriter(ctx, copying); err != nil {
 		return err
 	}
-	err := t.write.Write(ctx, b)
+	rows := b
+	if s := t.buffer.shape; s != nil {
+		var err error
+		if rows, err = s.Apply(b); err != nil {
+			return &TableError{t, err}
+		}
+		if text, n := s.Warned(); n > 0 && time.Since(t.warned) > time.Minute {
+			t.warned = time.Now()
+			t.set.o.Log.Warn("values of a transform were cut or became NULL", "pipeline", t.set.o.Pipeline, "table", t.ID.String(), "values", n, "first", text)
+		}
+	}
+	err := t.write.Write(ctx, rows)
 	if errs.Is(err, errs.MemoryLimit) {
 		// Memory is short: finish the files of every writer, uncommitted, and
 		// try once more.
 		if err = t.set.relieve(ctx); err == nil {
-			err = t.write.Write(ctx, b)
+			err = t.write.Write(ctx, rows)
 		}
 	}
 	if err != nil {

@@ -30,6 +30,7 @@ import (
 	"github.com/thermocline/thermocline/connector"
 	"github.com/thermocline/thermocline/connector/fileio"
 	"github.com/thermocline/thermocline/ingest/source"
+	"github.com/thermocline/thermocline/ingest/transform"
 	"github.com/thermocline/thermocline/internal/errs"
 	"github.com/thermocline/thermocline/internal/memory"
 )
@@ -58,6 +59,8 @@ type Options struct {
 	Budget   *memory.Budget
 	Log      *slog.Logger
 	State    *State // what ReadState returned
+	// Rules shape rows; nil passes them as they are.
+	Rules *transform.Rules
 }
 
 // Set is the lake tables of one pipeline. It belongs to one goroutine.
@@ -98,6 +101,10 @@ type Table struct {
 	rows    int64
 	bytes   int64 // handed to the writer since the last commit
 	seq     int64
+	shapes  map[source.ID]*transform.Shape // of Definitions
+	origin  transform.Origin               // of the rows that are appended
+	stamped int64                          // rows of its transaction
+	warned  time.Time
 }
 
 // NeedsCopy reports whether the table waits for its first copy.
@@ -158,6 +165,13 @@ func Open(ctx context.Context, o Options, specs []Spec) (*Set, error) {
 		}
 	}
 	return s, nil
+}
+
+func orNone(rules string) string {
+	if rules == "" {
+		return "none"
+	}
+	return rules
 }
 
 func epochOf(info *connector.SnapshotInfo) int64 {
@@ -231,7 +245,10 @@ func (s *Set) resume(ctx context.Context, t *Table, low source.Position) (*conne
 		t.Stopped = "its newest snapshot of this pipeline is older than the one that the pipeline's state knows: it was rolled back; drop the table to copy it again"
 	}
 	if t.Definitions != nil && t.Stopped == "" {
-		if err := t.checkSchema(); err != nil {
+		if was, now := st.Rules, s.rulesOf(t); was != now {
+			return nil, start("holds rows that other transform rules made (%s, now %s), which a change of the rules does not make again; drop the table to copy it again, or change the rules back", orNone(was), orNone(now))
+		}
+		if err := t.shape(); err != nil {
 			return nil, err
 		}
 	}
@@ -296,39 +313,58 @@ func (s *Set) Create(ctx context.Context, t *Table, definitions []*source.Table,
 		}
 		return err
 	}
-	t.Definitions, t.print = definitions, Fingerprint(definitions)
-	s.state.Tables[t.ID.String()] = &TableState{UUID: tb.UUID(), Sources: definitions}
+	t.Definitions = definitions
+	if err := t.shape(); err != nil {
+		return err
+	}
+	t.print = Fingerprint(definitions)
+	s.state.Tables[t.ID.String()] = &TableState{UUID: tb.UUID(), Sources: definitions, Rules: s.rulesOf(t)}
 	s.dirty = true
-	return t.checkSchema()
+	return nil
 }
 
-// checkSchema verifies that the lake table has the columns that rows have.
-func (t *Table) checkSchema() error {
-	fields := t.table.Schema().Fields
-	def := t.Definitions[0]
-	same := len(fields) == len(def.Columns)
-	for i := 0; same && i < len(fields); i++ {
-		same = fields[i].Name == def.Columns[i].Name && fields[i].Type.Nullable().Equal(def.Columns[i].Type.Nullable())
+// shape binds the pipeline's rules to the table's definitions and verifies that
+// the lake table holds what they give. It tells the definitions what the source
+// must deliver for the lake table's key.
+func (t *Table) shape() error {
+	rules := t.set.o.Rules
+	if rules == nil {
+		rules = &transform.Rules{}
 	}
-	if same {
-		return nil
-	}
-	return errs.Userf(errs.InvalidTable, "write the lake table %s: its columns are not those of %s (%s); drop the table to copy it again, or route to another one",
-		t.ID, def.ID, firstDifference(fields, def.Columns))
-}
-
-func firstDifference(fields []catalog.Field, cols []source.Column) string {
-	for i := range max(len(fields), len(cols)) {
-		switch {
-		case i >= len(fields):
-			return "it lacks " + cols[i].Name
-		case i >= len(cols):
-			return "it has " + fields[i].Name + " more"
-		case fields[i].Name != cols[i].Name || !fields[i].Type.Nullable().Equal(cols[i].Type.Nullable()):
-			return "it has " + fields[i].Name + " " + fields[i].Type.String() + " for " + cols[i].Name + " " + cols[i].Type.String()
+	lake := t.table.Schema()
+	keys := slices.Clone(lake.PrimaryKeys)
+	for _, p := range lake.PartitionKeys {
+		if len(keys) > 0 && !slices.Contains(keys, p) {
+			keys = append(keys, p)
 		}
 	}
-	return "none"
+	shapes := map[source.ID]*transform.Shape{}
+	for _, def := range t.Definitions {
+		s, err := rules.Bind(def)
+		if err == nil {
+			if err = s.Fit(lake); err == nil {
+				err = s.Keys(keys, lake.Options["changelog-producer"] == "input")
+			}
+		}
+		if err != nil {
+			return errs.New(errs.ClassOf(err), errs.KindOf(err), "write the lake table %s: %w; drop the table to copy it again, or route to another one", t.ID, err)
+		}
+		shapes[def.ID] = s
+	}
+	t.shapes = shapes
+	return nil
+}
+
+// rulesOf identifies the transform rules that rows of the table pass.
+func (s *Set) rulesOf(t *Table) string {
+	if s.o.Rules == nil {
+		return ""
+	}
+	var text string
+	for _, id := range t.Sources {
+		text += s.o.Rules.Text(id)
+	}
+	return text
 }
 
 // Fingerprint identifies source definitions.
@@ -345,11 +381,12 @@ func Fingerprint(definitions []*source.Table) string {
 // Define gives a table whose state was lost the definitions that its rows are
 // decoded by. They must be those of its newest own snapshot.
 func (s *Set) Define(t *Table, definitions []*source.Table) error {
-	if got := Fingerprint(definitions); got != t.print {
+	t.Definitions = definitions
+	if err := t.shape(); err != nil || Fingerprint(definitions) != t.print {
 		return errs.Userf(errs.InvalidTable, "start pipeline %s: the definition of the source of %s changed and the pipeline's state in %s is lost; drop the table to copy it again", s.o.Pipeline, t.ID, s.o.Dir)
 	}
-	t.Definitions = definitions
-	s.state.Tables[t.ID.String()].Sources = definitions
+	st := s.state.Tables[t.ID.String()]
+	st.Sources, st.Rules = definitions, s.rulesOf(t)
 	s.dirty = true
 	return nil
 }

@@ -50,6 +50,8 @@ type TableState struct {
 	Position string `json:"position,omitempty"`
 	// Sources are the definitions that rows are decoded by.
 	Sources []*source.Table `json:"sources,omitempty"`
+	// Rules identify the transform rules that its rows have passed.
+	Rules string `json:"rules,omitempty"`
 }
 
 const (

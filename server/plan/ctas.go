@@ -2,7 +2,6 @@ package plan
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -181,7 +180,7 @@ func (b *binder) columnLike(q Column, flink bool) (catalog.Field, string, error)
 			return f, s.MySQLType(s.Fields[i]), nil
 		}
 	}
-	t, declared, err := storedLike(q.Type)
+	t, declared, err := expr.StoredType(q.Type)
 	if err != nil {
 		return f, "", errs.Unsupportedf(-1, "a column like %s in CREATE TABLE … AS SELECT: %v", q.Name, err)
 	}
@@ -190,97 +189,6 @@ func (b *binder) columnLike(q Column, flink bool) (catalog.Field, string, error)
 		f.Type = catalog.TString
 	}
 	return f, declared, nil
-}
-
-// storedLike is the type that holds an expression's values (DESIGN D15).
-func storedLike(t expr.Type) (catalog.Type, string, error) {
-	whole := func(signed, wide catalog.Type, name string) (catalog.Type, string, error) {
-		if t.Unsigned {
-			return wide, name + " unsigned", nil
-		}
-		return signed, "", nil
-	}
-	fraction := func(name string) string {
-		if t.Scale == 0 {
-			return name
-		}
-		return fmt.Sprintf("%s(%d)", name, t.Scale)
-	}
-	switch t.Class {
-	case expr.Bool:
-		if t.Width == 1 {
-			return catalog.TTinyInt, "tinyint(1)", nil
-		}
-		return catalog.TInt, "", nil
-	case expr.Int:
-		switch t.Width {
-		case 1:
-			return whole(catalog.TTinyInt, catalog.TSmallInt, "tinyint")
-		case 2:
-			return whole(catalog.TSmallInt, catalog.TInt, "smallint")
-		case 3:
-			if t.Unsigned {
-				return catalog.TInt, "mediumint unsigned", nil
-			}
-			return catalog.TInt, "mediumint", nil
-		case 4:
-			return whole(catalog.TInt, catalog.TBigInt, "int")
-		}
-		return whole(catalog.TBigInt, catalog.TDecimal(20, 0), "bigint")
-	case expr.Decimal:
-		p, s := max(t.Precision, 1), t.Scale
-		declared := fmt.Sprintf("decimal(%d,%d)", p, s) + sign(t.Unsigned)
-		if p > 38 {
-			return catalog.TString, declared, nil
-		}
-		if !t.Unsigned {
-			declared = ""
-		}
-		return catalog.TDecimal(p, s), declared, nil
-	case expr.Float:
-		return catalog.TFloat, "", nil
-	case expr.Double:
-		return catalog.TDouble, "", nil
-	case expr.String:
-		if t.Length < 0 || t.Length > 16383 {
-			return catalog.TString, "longtext collate " + t.Collation, nil
-		}
-		if t.Length == 0 {
-			return catalog.TString, "varchar(0) collate " + t.Collation, nil
-		}
-		return catalog.Type{Kind: catalog.Varchar, Length: t.Length}, fmt.Sprintf("varchar(%d) collate %s", t.Length, t.Collation), nil
-	case expr.Bytes, expr.Null:
-		if t.Class == expr.Bytes && t.Length > 0 && t.Length <= 65535 {
-			return catalog.Type{Kind: catalog.Varbinary, Length: t.Length}, "", nil
-		}
-		return catalog.TBytes, "longblob", nil
-	case expr.Date:
-		return catalog.TDate, "", nil
-	case expr.DateTime:
-		return catalog.TTimestamp(t.Scale), "", nil
-	case expr.Timestamp:
-		return catalog.TTimestampLTZ(t.Scale), "", nil
-	case expr.Time:
-		return catalog.TBigInt, fraction("time"), nil
-	case expr.Year:
-		return catalog.TInt, "year", nil
-	case expr.JSON:
-		return catalog.TString, "json", nil
-	case expr.Enum, expr.Set:
-		name := "enum"
-		if t.Class == expr.Set {
-			name = "set"
-		}
-		var parts []string
-		for _, v := range t.Labels {
-			parts = append(parts, "'"+strings.ReplaceAll(strings.ReplaceAll(v, `\`, `\\`), "'", "''")+"'")
-		}
-		return catalog.TString, name + "(" + strings.Join(parts, ",") + ") collate " + t.Collation, nil
-	case expr.Bit:
-		n := min(max(t.Length, 1), 64)
-		return catalog.Type{Kind: catalog.Binary, Length: (n + 7) / 8}, fmt.Sprintf("bit(%d)", n), nil
-	}
-	return catalog.Type{}, "", errs.Unsupportedf(-1, "columns of its type")
 }
 
 // likeTable is the schema of CREATE TABLE … LIKE.
