@@ -17,7 +17,12 @@ func AppendText(dst []byte, t Type, v *vector.Vec, row int, zone *time.Location)
 	i := v.At(row)
 	w := v.Values()
 	switch t.Class {
-	case Bool, Year:
+	case Year:
+		if x := intAt(v, row); x != 0 {
+			return strconv.AppendInt(dst, x, 10)
+		}
+		return append(dst, "0000"...)
+	case Bool:
 		return strconv.AppendInt(dst, intAt(v, row), 10)
 	case Int:
 		x := intAt(v, row)

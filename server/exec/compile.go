@@ -133,6 +133,8 @@ func (c compiler) node(n plan.Node) (pipe, layout, error) {
 		return c.window(n)
 	case *plan.Expand:
 		return c.expand(n)
+	case *plan.Generate:
+		return c.generate(n)
 	case *plan.OrElse:
 		return c.orElse(n)
 	case *plan.Recursive:

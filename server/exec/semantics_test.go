@@ -69,6 +69,8 @@ func semanticsEngine(t testing.TB) *engine {
 
 // codes are MySQL's numbers of the kinds that these cases raise.
 var codes = map[errs.Kind]int{
+	errs.JSONTableMissing: 3665, errs.JSONTableScalar: 3666, errs.TableFuncAlias: 3667, errs.JSONTableRange: 3669,
+	errs.InvalidJSONCast: 3156, errs.InvalidJSONArg: 3141, errs.InvalidJSONPath: 3143,
 	errs.Syntax: 1064, errs.UnknownDatabase: 1049, errs.EmptyValues: 3942, errs.RecursionUnion: 3573, errs.RecursionForm: 3575, errs.RecursionOnce: 3577, errs.RecursionDepth: 3636, errs.DataTooLong: 1406,
 	errs.WindowUnknown: 3579, errs.WindowCycle: 3580, errs.WindowPartition: 3581, errs.WindowFramed: 3582, errs.WindowOrdered: 3583,
 	errs.FrameStart: 3584, errs.FrameEnd: 3585, errs.FrameBounds: 3586, errs.RangeKey: 3587, errs.RangeInterval: 3588, errs.RangeNumber: 3589,

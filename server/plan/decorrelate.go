@@ -561,6 +561,12 @@ func (d *domain) push(n Node) (Node, error) {
 			return nil, err
 		}
 		return n.withExprs(own(n.exprs())).With([]Node{in}), nil
+	case *Generate:
+		in, err := d.push(n.In)
+		if err != nil {
+			return nil, err
+		}
+		return n.withExprs(own(n.exprs())).With([]Node{in}), nil
 	case *OrElse:
 		return d.pushOrElse(n)
 	case *Aggregate:

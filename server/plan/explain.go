@@ -119,6 +119,15 @@ func line(n Node) string {
 		return "Window (" + strings.Join(calls, ", ") + ") over (partition by (" + texts(n.Partition, ", ") + ") order by (" + sortText(n.Order) + "))"
 	case *Expand:
 		return fmt.Sprintf("Expand to %d grouping sets of (%s)", len(n.Sets), texts(itemExprs(n.Keys), ", "))
+	case *Generate:
+		s := "Table function " + n.Func.String()
+		if n.Outer {
+			s += ", outer"
+		}
+		if len(n.Conds) > 0 {
+			s += " on (" + texts(n.Conds, " and ") + ")"
+		}
+		return s
 	case *OrElse:
 		return "If there are no rows, the total of none"
 	case *Recursive:

@@ -31,7 +31,7 @@ func (bl *block) from(t syntax.TableExpr) (Node, relation, error) {
 	case *syntax.TableFunc:
 		return nil, relation{}, errs.Unsupportedf(t.Pos(), "the table function %s", strings.ToLower(t.Name.Object()))
 	case *syntax.JSONTable:
-		return nil, relation{}, errs.Unsupportedf(t.Pos(), "JSON_TABLE")
+		return bl.tableFunction(t, nil)
 	case *syntax.Unnest:
 		return nil, relation{}, errs.Unsupportedf(t.Pos(), "UNNEST")
 	}
@@ -253,6 +253,8 @@ func (bl *block) join(t *syntax.Join) (Node, relation, error) {
 	var rrel relation
 	if d, ok := t.Right.(*syntax.Derived); ok && d.Lateral && (kind == Inner || kind == Left) {
 		right, rrel, err = bl.lateral(d, &lrel)
+	} else if isTableFunction(t.Right) && (kind == Inner || kind == Left) {
+		right, rrel, err = bl.tableFunction(t.Right, &lrel)
 	} else {
 		right, rrel, err = bl.from(t.Right)
 	}
@@ -268,6 +270,15 @@ func (bl *block) join(t *syntax.Join) (Node, relation, error) {
 		}
 	}
 	j := &Join{Kind: kind, Left: left, Right: right}
+	if g, ok := right.(*Generate); ok && len(t.Using) == 0 && !t.Natural && correlated(g, setOf(left.Output())) {
+		n, done, err := bl.generate(g, left, kind, t, &rel)
+		if err != nil {
+			return fail(err)
+		}
+		if done {
+			return n, rel, nil
+		}
+	}
 	var pulled []expr.Expr // what a lateral table compared with the left side
 	if set := setOf(left.Output()); correlated(right, set) {
 		var ok bool

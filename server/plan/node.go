@@ -199,6 +199,19 @@ type Expand struct {
 	Set  ColID
 }
 
+// Generate gives for each row of its input the rows of a table function, beside
+// the row's columns: LATERAL for table functions. Outer gives a row with NULLs
+// where the function has none for which all of Conds hold; without it there are
+// no Conds.
+type Generate struct {
+	In    Node
+	Func  expr.TableFunction
+	Args  []expr.Expr // the function's, in terms of the input's columns
+	Cols  []ColID
+	Outer bool
+	Conds []expr.Expr
+}
+
 // OrElse gives the rows of its input, or Rows when there are none.
 type OrElse struct {
 	In   Node
@@ -316,6 +329,7 @@ func (n *CountRows) Inputs() []Node { return nil }
 func (n *Window) Inputs() []Node    { return []Node{n.In} }
 func (n *Expand) Inputs() []Node    { return []Node{n.In} }
 func (n *OrElse) Inputs() []Node    { return []Node{n.In} }
+func (n *Generate) Inputs() []Node  { return []Node{n.In} }
 func (n *Recursive) Inputs() []Node { return []Node{n.Anchor, n.Step} }
 func (n *WorkTable) Inputs() []Node { return nil }
 
@@ -334,6 +348,7 @@ func (n *CountRows) With([]Node) Node    { return n }
 func (n *Window) With(in []Node) Node    { c := *n; c.In = in[0]; return &c }
 func (n *Expand) With(in []Node) Node    { c := *n; c.In = in[0]; return &c }
 func (n *OrElse) With(in []Node) Node    { c := *n; c.In = in[0]; return &c }
+func (n *Generate) With(in []Node) Node  { c := *n; c.In = in[0]; return &c }
 func (n *Recursive) With(in []Node) Node { c := *n; c.Anchor, c.Step = in[0], in[1]; return &c }
 func (n *WorkTable) With([]Node) Node    { return n }
 
@@ -384,6 +399,9 @@ func (n *CountRows) Output() []ColID { return []ColID{n.ID} }
 func (n *Recursive) Output() []ColID { return n.Cols }
 func (n *WorkTable) Output() []ColID { return n.Cols }
 func (n *OrElse) Output() []ColID    { return n.In.Output() }
+func (n *Generate) Output() []ColID {
+	return append(append([]ColID(nil), n.In.Output()...), n.Cols...)
+}
 func (n *Expand) Output() []ColID {
 	out := append([]ColID(nil), n.In.Output()...)
 	for _, k := range n.Keys {
@@ -433,6 +451,9 @@ func (n *CountRows) exprs() []expr.Expr { return nil }
 func (n *Recursive) exprs() []expr.Expr { return nil }
 func (n *WorkTable) exprs() []expr.Expr { return nil }
 func (n *Expand) exprs() []expr.Expr    { return itemExprs(n.Keys) }
+func (n *Generate) exprs() []expr.Expr {
+	return append(append([]expr.Expr(nil), n.Args...), n.Conds...)
+}
 func (n *OrElse) exprs() []expr.Expr {
 	var out []expr.Expr
 	for _, r := range n.Rows {
@@ -553,6 +574,12 @@ func (n *WorkTable) withExprs([]expr.Expr) Node { return n }
 func (n *Expand) withExprs(es []expr.Expr) Node {
 	c := *n
 	c.Keys = withItems(n.Keys, es)
+	return &c
+}
+func (n *Generate) withExprs(es []expr.Expr) Node {
+	c := *n
+	k := len(n.Args)
+	c.Args, c.Conds = es[:k:k], es[k:]
 	return &c
 }
 func (n *OrElse) withExprs(es []expr.Expr) Node {

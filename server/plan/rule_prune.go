@@ -73,6 +73,9 @@ func (o *optimizer) prune(n Node, need colSet) Node {
 		return n.With([]Node{side(n.Anchor), side(n.Step)})
 	case *WorkTable:
 		return n
+	case *Generate:
+		s := with(n.exprs())
+		return n.With([]Node{o.narrow(o.prune(n.In, s), s)})
 	case *OrElse:
 		at := map[ColID]int{}
 		for i, id := range n.Output() {

@@ -89,6 +89,17 @@ func (o *optimizer) pushdown(n Node, conds []expr.Expr) Node {
 			in[i] = o.pushdown(x, mine)
 		}
 		return filtered(n.With(in), stay)
+	case *Generate:
+		in, made := setOf(n.In.Output()), setOf(n.Cols)
+		c := *n
+		down, stay := split(conds, in.covers)
+		for _, x := range stay {
+			if c.Outer && rejectsNull(x, made) {
+				c.Outer, c.Conds, stay = false, nil, append(stay, c.Conds...)
+			}
+		}
+		c.In = o.pushdown(n.In, down)
+		return filtered(&c, stay)
 	case *Join:
 		return o.pushJoin(n, conds)
 	}

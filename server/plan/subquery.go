@@ -52,8 +52,11 @@ func free(n Node) colSet {
 			below[id] = true
 		}
 	}
-	if s, ok := n.(*Scan); ok {
-		below = setOf(s.Output())
+	switch n := n.(type) {
+	case *Scan:
+		below = setOf(n.Output())
+	case *Generate:
+		below = setOf(n.Output())
 	}
 	for _, e := range n.exprs() {
 		for _, id := range expr.ColumnsOf(e) {

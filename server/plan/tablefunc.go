@@ -1,0 +1,185 @@
+package plan
+
+import (
+	"github.com/thermocline/thermocline/catalog"
+	"github.com/thermocline/thermocline/internal/errs"
+	"github.com/thermocline/thermocline/internal/syntax"
+	"github.com/thermocline/thermocline/scan/expr"
+)
+
+// This file binds functions in FROM that give rows for the values of a row:
+// they see the tables to their left, as with LATERAL.
+
+// isTableFunction reports whether a table expression is such a function.
+func isTableFunction(t syntax.TableExpr) bool {
+	switch t.(type) {
+	case *syntax.JSONTable:
+		return true
+	}
+	return false
+}
+
+// tableFunction binds a table function that sees the tables of left, nil for
+// those outside of the query only. It is a Generate over one row.
+func (bl *block) tableFunction(t syntax.TableExpr, left *relation) (Node, relation, error) {
+	fail := func(err error) (Node, relation, error) { return nil, relation{}, positioned(err, t.Pos()) }
+	if left == nil {
+		left = &relation{}
+	}
+	in := &block{b: bl.b, outer: bl.outer, ctes: bl.ctes, rel: *left}
+	s := &scope{bl: in, clause: inFields, rel: left, noAggs: true, noSubs: "subqueries in the arguments of a table function"}
+	var f expr.TableFunction
+	var alias syntax.Ident
+	var names []string
+	var err error
+	switch t := t.(type) {
+	case *syntax.JSONTable:
+		alias = t.Alias
+		f, names, err = in.jsonTable(t, s)
+	}
+	if err != nil {
+		return fail(err)
+	}
+	if alias.Name == "" {
+		return fail(errs.Userf(errs.TableFuncAlias, "Every table function must have an alias"))
+	}
+	g := &Generate{In: &Values{Rows: [][]expr.Expr{{}}}, Func: f, Args: f.Args()}
+	ref := &tableRef{alias: alias.Name}
+	for i, typ := range f.Types() {
+		id := bl.b.newCol(Column{Name: names[i], Type: typ, Table: alias.Name})
+		if len(lookup(ref.cols, names[i])) > 0 {
+			return fail(errs.Userf(errs.DuplicateColumn, "Duplicate column name '%s'", names[i]))
+		}
+		g.Cols = append(g.Cols, id)
+		ref.cols = append(ref.cols, named{names[i], id})
+	}
+	return g, ref.relation(), nil
+}
+
+// generate joins a table function to the rows that it depends on. done is false
+// when the join must be made in another way.
+func (bl *block) generate(g *Generate, left Node, kind JoinKind, t *syntax.Join, rel *relation) (Node, bool, error) {
+	n := *g
+	n.In, n.Outer = left, kind == Left
+	if n.Outer {
+		bl.b.nullable(n.Cols)
+	}
+	if t.On == nil {
+		return &n, true, nil
+	}
+	s := &scope{bl: bl, clause: inOn, rel: rel, noAggs: true}
+	if n.Outer {
+		s.noSubs = "subqueries in the ON of an outer join"
+	}
+	before := len(bl.pre)
+	conds, err := bl.condition(t.On, s)
+	if err != nil {
+		return nil, false, err
+	}
+	bl.noteEqualities(kind, conds, left.Output(), n.Cols)
+	if n.Outer {
+		n.Conds = conds
+		return &n, true, nil
+	}
+	node, err := bl.b.attach(&n, bl.pre[before:])
+	if err != nil {
+		return nil, false, err
+	}
+	bl.pre = bl.pre[:before]
+	return &Filter{In: node, Conds: conds}, true, nil
+}
+
+// jsonTable binds JSON_TABLE.
+func (bl *block) jsonTable(t *syntax.JSONTable, s *scope) (expr.TableFunction, []string, error) {
+	doc, err := bl.bind(t.Doc, s)
+	if err != nil {
+		return nil, nil, err
+	}
+	path, err := bl.pathOf(t.Path)
+	if err != nil {
+		return nil, nil, err
+	}
+	var names []string
+	cols, err := bl.jsonColumns(t.Columns, &names)
+	if err != nil {
+		return nil, nil, err
+	}
+	f, err := expr.NewJSONTable(bl.b.env.Expr, doc, path, cols)
+	return f, names, err
+}
+
+// pathOf reads a path, which is a string.
+func (bl *block) pathOf(e syntax.Expr) (string, error) {
+	if l, ok := e.(*syntax.StringLit); ok {
+		return l.Value, nil
+	}
+	return "", errs.UserAt(e.Pos(), errs.Syntax, "a JSON path here is a string")
+}
+
+func (bl *block) jsonColumns(list []*syntax.JSONColumn, names *[]string) ([]expr.JSONColumn, error) {
+	var out []expr.JSONColumn
+	for _, c := range list {
+		x := expr.JSONColumn{Name: c.Name.Name}
+		var err error
+		if c.Kind != syntax.JSONOrdinality {
+			if x.Path, err = bl.pathOf(c.Path); err != nil {
+				return nil, err
+			}
+		}
+		switch c.Kind {
+		case syntax.JSONNested:
+			x.Kind = expr.JSONNestedAt
+			if x.Columns, err = bl.jsonColumns(c.Columns, names); err != nil {
+				return nil, err
+			}
+			out = append(out, x)
+			continue
+		case syntax.JSONOrdinality:
+			x.Kind, x.Type = expr.JSONOrdinality, expr.Type{Class: expr.Int, Width: 4, Unsigned: true, Nullable: true}
+		case syntax.JSONPath, syntax.JSONExists:
+			x.Kind = expr.JSONValueAt
+			if c.Kind == syntax.JSONExists {
+				x.Kind = expr.JSONExistsAt
+			}
+			if x.Type, err = bl.b.columnType(c.Type, c.Name.Name); err != nil {
+				return nil, err
+			}
+		}
+		for _, on := range []struct {
+			from *syntax.JSONOn
+			to   *expr.JSONOn
+		}{{c.OnEmpty, &x.OnEmpty}, {c.OnError, &x.OnError}} {
+			if on.from == nil {
+				continue
+			}
+			on.to.Error = on.from.Kind == syntax.JSONOnError
+			if on.from.Kind == syntax.JSONOnDefault {
+				l, ok := on.from.Default.(*syntax.StringLit)
+				if !ok {
+					return nil, errs.UserAt(on.from.Pos(), errs.Syntax, "DEFAULT takes JSON in a string here")
+				}
+				text := l.Value
+				on.to.Default = &text
+			}
+		}
+		*names = append(*names, x.Name)
+		out = append(out, x)
+	}
+	return out, nil
+}
+
+// columnType is the type that a column of a declared type has.
+func (b *binder) columnType(d *syntax.DataType, name string) (expr.Type, error) {
+	t := &tableTypes{env: b.env, collation: b.env.Expr.Collation}
+	typ, declared, err := t.mysqlType(d, "")
+	if err != nil {
+		return expr.Type{}, err
+	}
+	x, err := expr.Stored(0, catalog.Field{Name: name, Type: typ}, declared, name)
+	if err != nil {
+		return expr.Type{}, err
+	}
+	out := x.Type()
+	out.Coercibility = 2
+	return out, nil
+}
