@@ -130,6 +130,10 @@ type Vec struct {
 	Offset []int32  // List, Map: Len+1 offsets into the children
 	Child  []*Vec   // List, Map, Struct
 
+	// Lasting says of a dictionary that it never changes, also when its batch is
+	// gone, so that who sees the same pointer again knows its values.
+	Lasting bool
+
 	arena int // index+1 in Bufs of the buffer that AppendBytes fills; 0 = none
 }
 
@@ -190,7 +194,7 @@ func (v *Vec) Reset() {
 	v.Form, v.Len, v.Valid = Flat, 0, nil
 	v.I8s, v.I32s, v.I64s, v.I128s, v.I256s = v.I8s[:0], v.I32s[:0], v.I64s[:0], v.I128s[:0], v.I256s[:0]
 	v.F32s, v.F64s, v.Views, v.Codes = v.F32s[:0], v.F64s[:0], v.Views[:0], v.Codes[:0]
-	v.Bufs, v.arena, v.Dict = nil, 0, nil
+	v.Bufs, v.arena, v.Dict, v.Lasting = nil, 0, nil, false
 	if v.Kind == List || v.Kind == Map {
 		v.Offset = append(v.Offset[:0], 0)
 	}

@@ -148,6 +148,21 @@ func Hash(t Type, v *vector.Vec, sel []uint16, h []uint64) {
 			return
 		}
 	}
+	if v.Form == vector.Flat && v.Valid == nil {
+		switch {
+		case v.Kind == vector.I32:
+			hashWhole(v.I32s, sel, h)
+			return
+		case v.Kind == vector.I64:
+			hashWhole(v.I64s, sel, h)
+			return
+		case v.Kind == vector.Str && BinaryEqual(t) && t.Class != Enum && t.Class != Set:
+			for k := range h {
+				h[k] = mix(h[k], hashBytes(v.Bytes(row(k))))
+			}
+			return
+		}
+	}
 	if v.Form == vector.Flat {
 		switch {
 		case v.Kind == vector.I32:
@@ -189,6 +204,19 @@ func Hash(t Type, v *vector.Vec, sel []uint16, h []uint64) {
 		} else {
 			h[k] = mix(h[k], hashValue(t, v, i))
 		}
+	}
+}
+
+func hashWhole[T int32 | int64](x []T, sel []uint16, h []uint64) {
+	if sel == nil {
+		x = x[:len(h)]
+		for k := range h {
+			h[k] = mix(h[k], uint64(x[k]))
+		}
+		return
+	}
+	for k, i := range sel[:len(h)] {
+		h[k] = mix(h[k], uint64(x[i]))
 	}
 }
 

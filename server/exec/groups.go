@@ -3,7 +3,6 @@ package exec
 import (
 	"math/rand/v2"
 
-	"github.com/thermocline/thermocline/internal/errs"
 	"github.com/thermocline/thermocline/internal/vector"
 	"github.com/thermocline/thermocline/scan/expr"
 	"github.com/thermocline/thermocline/server/plan"
@@ -22,10 +21,12 @@ var seed = rand.Uint64()
 type groupTable struct {
 	types  []expr.Type
 	eq     []equalFunc
+	plain  []bool // by key: values are equal when their payloads are
 	keys   rowStore
 	hashes []uint64 // one a group
 	slots  []uint64 // hash's high half << 32 | group + 1; 0 is free
 	hash   []uint64 // of the batch at hand
+	finder
 }
 
 // equalFunc compares row i of a with row j of b.
@@ -38,6 +39,7 @@ func newGroupTable(types []expr.Type) *groupTable {
 	t := &groupTable{types: types, slots: make([]uint64, 1024)}
 	for _, typ := range types {
 		t.eq = append(t.eq, equalOf(typ))
+		t.plain = append(t.plain, plan.Exact(typ))
 	}
 	return t
 }
@@ -55,6 +57,14 @@ func equalOf(t expr.Type) equalFunc {
 		return payloadEqual(func(v *vector.Vec, i int) int64 { return v.I64s[i] })
 	case vector.I8:
 		return payloadEqual(func(v *vector.Vec, i int) int8 { return v.I8s[i] })
+	case vector.Str:
+		return func(a *vector.Vec, i int, b *vector.Vec, j int) bool {
+			an, bn := a.IsNull(i), b.IsNull(j)
+			if an || bn {
+				return an && bn
+			}
+			return bytesEqual(a.Values(), a.At(i), b.Values(), b.At(j))
+		}
 	}
 	return func(a *vector.Vec, i int, b *vector.Vec, j int) bool { return vector.Compare(a, i, b, j) == 0 }
 }
@@ -74,7 +84,7 @@ func (t *groupTable) size() int { return len(t.hashes) }
 
 // bytes is the memory held.
 func (t *groupTable) bytes() int64 {
-	return t.keys.bytes() + int64(cap(t.hashes)+cap(t.slots)+cap(t.hash))*8
+	return t.keys.bytes() + int64(cap(t.hashes)+cap(t.slots)+cap(t.hash))*8 + t.finder.bytes()
 }
 
 // hashRows returns the hashes of n rows of key columns, the k-th being row
@@ -100,62 +110,6 @@ func hashRows(types []expr.Type, cols []*vector.Vec, sel []uint16, n int, buf []
 	return buf
 }
 
-// find puts the group of each of n rows into out, and makes new groups.
-func (t *groupTable) find(cols []*vector.Vec, sel []uint16, n int, out []uint32) error {
-	t.hash = hashRows(t.types, cols, sel, n, t.hash)
-	if len(t.keys.cols) == 0 {
-		t.keys.add(cols, nil, 0)
-	}
-	for k := range n {
-		row := k
-		if sel != nil {
-			row = int(sel[k])
-		}
-		h := t.hash[k]
-		if k > 0 && h == t.hash[k-1] && t.same(out[k-1], cols, row) {
-			out[k] = out[k-1] // runs of equal keys are common
-			continue
-		}
-		mask := uint64(len(t.slots) - 1)
-		tag := h &^ 0xffffffff
-		at := h & mask
-		for {
-			s := t.slots[at]
-			if s == 0 {
-				if t.size() >= maxGroups {
-					return errs.New(errs.Resource, errs.MemoryLimit, "group rows: there are more than %d groups", maxGroups)
-				}
-				g := uint32(t.size())
-				t.slots[at] = tag | uint64(g+1)
-				t.hashes = append(t.hashes, h)
-				for c, v := range cols {
-					kc := t.keys.cols[c]
-					kc.AppendFrom(v, row)
-					if kc.Kind == vector.Str && !v.IsNull(row) {
-						if l := kc.Views[kc.Len-1].Len(); l > 12 {
-							t.keys.strings += int64(l)
-						}
-					}
-				}
-				t.keys.n++
-				out[k] = g
-				if 2*t.size() > len(t.slots) {
-					t.rehash()
-				}
-				break
-			}
-			if s&^0xffffffff == tag {
-				if g := uint32(s) - 1; t.same(g, cols, row) {
-					out[k] = g
-					break
-				}
-			}
-			at = (at + 1) & mask
-		}
-	}
-	return nil
-}
-
 // same reports whether a row has the key of group g.
 func (t *groupTable) same(g uint32, cols []*vector.Vec, row int) bool {
 	for c, v := range cols {
@@ -167,7 +121,7 @@ func (t *groupTable) same(g uint32, cols []*vector.Vec, row int) bool {
 }
 
 func (t *groupTable) rehash() {
-	t.slots = make([]uint64, 2*len(t.slots))
+	t.slots = make([]uint64, 4*len(t.slots))
 	mask := uint64(len(t.slots) - 1)
 	for g, h := range t.hashes {
 		at := h & mask

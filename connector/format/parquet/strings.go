@@ -51,6 +51,7 @@ func (d *stringDecoder) dict(data []byte, n int) error {
 		w.Len++
 		pos += size
 	}
+	w.Lasting = true
 	d.words = w
 	return nil
 }

@@ -1,0 +1,225 @@
+package exec
+
+import (
+	"bytes"
+	"encoding/binary"
+
+	"github.com/thermocline/thermocline/internal/errs"
+	"github.com/thermocline/thermocline/internal/vector"
+)
+
+// finder is what groupTable.find keeps from batch to batch.
+type finder struct {
+	cand []uint32 // of the rows of a batch: a group that may be theirs + 1
+	// For one key column with a lasting dictionary: the group + 1 of its codes.
+	dict  *vector.Vec
+	codes []uint32
+}
+
+func (f *finder) bytes() int64 { return int64(cap(f.cand)+cap(f.codes)) * 4 }
+
+// find puts the group of each of n rows into out, and makes new groups.
+//
+// A batch is looked up in passes, so that the loads of different rows overlap:
+// hashes; the first group with the same hash bits; keys, column by column. Only
+// rows that this does not settle are taken one by one, in order.
+func (t *groupTable) find(cols []*vector.Vec, sel []uint16, n int, out []uint32) error {
+	if len(t.keys.cols) == 0 {
+		t.keys.add(cols, nil, 0)
+	}
+	if len(cols) == 1 && cols[0].Form == vector.Dict && cols[0].Dict.Lasting && cols[0].Dict.Len <= 2*vector.MaxBatchRows {
+		return t.findCodes(cols, sel, n, out)
+	}
+	t.hash = hashRows(t.types, cols, sel, n, t.hash)
+	if cap(t.cand) < n {
+		t.cand = make([]uint32, n)
+	}
+	cand := t.cand[:n]
+	mask := uint64(len(t.slots) - 1)
+	for k, h := range t.hash[:n] {
+		at := h & mask
+		s := t.slots[at]
+		for s != 0 && (s^h)>>32 != 0 {
+			at = (at + 1) & mask
+			s = t.slots[at]
+		}
+		cand[k] = uint32(s)
+	}
+	for c, v := range cols {
+		t.verify(c, v, sel, cand)
+	}
+	for k, g := range cand {
+		if g != 0 {
+			out[k] = g - 1
+			continue
+		}
+		row := k
+		if sel != nil {
+			row = int(sel[k])
+		}
+		if k > 0 && t.hash[k] == t.hash[k-1] && t.same(out[k-1], cols, row) {
+			out[k] = out[k-1]
+			continue
+		}
+		var err error
+		if out[k], err = t.insert(cols, row, t.hash[k]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// findCodes is find for one key column of Dict form: each code is looked up once.
+func (t *groupTable) findCodes(cols []*vector.Vec, sel []uint16, n int, out []uint32) error {
+	v := cols[0]
+	if t.dict != v.Dict {
+		t.dict = v.Dict
+		if cap(t.codes) < v.Dict.Len {
+			t.codes = make([]uint32, v.Dict.Len)
+		}
+		t.codes = t.codes[:v.Dict.Len]
+		clear(t.codes)
+	}
+	codes := t.codes
+	for k := range n {
+		row := k
+		if sel != nil {
+			row = int(sel[k])
+		}
+		null := v.Valid != nil && v.IsNull(row)
+		if !null {
+			if g := codes[v.Codes[row]]; g != 0 {
+				out[k] = g - 1
+				continue
+			}
+		}
+		at := [1]uint16{uint16(row)}
+		t.hash = hashRows(t.types, cols, at[:], 1, t.hash)
+		g, err := t.insert(cols, row, t.hash[0])
+		if err != nil {
+			return err
+		}
+		out[k] = g
+		if !null {
+			codes[v.Codes[row]] = g + 1
+		}
+	}
+	return nil
+}
+
+// insert returns the group of one row, which is made when there is none.
+func (t *groupTable) insert(cols []*vector.Vec, row int, h uint64) (uint32, error) {
+	mask := uint64(len(t.slots) - 1)
+	for at := h & mask; ; at = (at + 1) & mask {
+		s := t.slots[at]
+		if s == 0 {
+			return t.make(cols, row, h, at)
+		}
+		if (s^h)>>32 == 0 {
+			if g := uint32(s) - 1; t.same(g, cols, row) {
+				return g, nil
+			}
+		}
+	}
+}
+
+// make adds a group with the key of a row, at a free slot.
+func (t *groupTable) make(cols []*vector.Vec, row int, h, at uint64) (uint32, error) {
+	if t.size() >= maxGroups {
+		return 0, errs.New(errs.Resource, errs.MemoryLimit, "group rows: there are more than %d groups", maxGroups)
+	}
+	g := uint32(t.size())
+	t.slots[at] = h&^0xffffffff | uint64(g+1)
+	t.hashes = append(t.hashes, h)
+	for c, v := range cols {
+		kc := t.keys.cols[c]
+		kc.AppendFrom(v, row)
+		if kc.Kind == vector.Str && !v.IsNull(row) {
+			if l := kc.Views[kc.Len-1].Len(); l > 12 {
+				t.keys.strings += int64(l)
+			}
+		}
+	}
+	t.keys.n++
+	if 2*t.size() > len(t.slots) {
+		t.rehash()
+	}
+	return g, nil
+}
+
+// verify removes the candidates whose key differs from their row's in a column.
+func (t *groupTable) verify(c int, v *vector.Vec, sel []uint16, cand []uint32) {
+	kc := t.keys.cols[c]
+	if v.Valid == nil && kc.Valid == nil && v.Form != vector.Const && t.plain[c] {
+		var codes []uint32
+		if v.Form == vector.Dict {
+			codes = v.Codes
+		}
+		w := v.Values()
+		switch kc.Kind {
+		case vector.I32:
+			verifyColumn(kc.I32s, w.I32s, codes, sel, cand)
+			return
+		case vector.I64:
+			verifyColumn(kc.I64s, w.I64s, codes, sel, cand)
+			return
+		case vector.I8:
+			verifyColumn(kc.I8s, w.I8s, codes, sel, cand)
+			return
+		}
+	}
+	eq := t.eq[c]
+	for k, g := range cand {
+		if g == 0 {
+			continue
+		}
+		row := k
+		if sel != nil {
+			row = int(sel[k])
+		}
+		if !eq(kc, int(g-1), v, row) {
+			cand[k] = 0
+		}
+	}
+}
+
+func verifyColumn[T comparable](keys, values []T, codes []uint32, sel []uint16, cand []uint32) {
+	switch {
+	case codes == nil && sel == nil:
+		values = values[:len(cand)]
+		for k, g := range cand {
+			if g != 0 && keys[g-1] != values[k] {
+				cand[k] = 0
+			}
+		}
+	case codes == nil:
+		for k, g := range cand {
+			if g != 0 && keys[g-1] != values[sel[k]] {
+				cand[k] = 0
+			}
+		}
+	default:
+		for k, g := range cand {
+			row := k
+			if sel != nil {
+				row = int(sel[k])
+			}
+			if g != 0 && keys[g-1] != values[codes[row]] {
+				cand[k] = 0
+			}
+		}
+	}
+}
+
+// bytesEqual compares two strings of Flat vectors; most differ, or are short, in
+// the first eight bytes of their views.
+func bytesEqual(a *vector.Vec, i int, b *vector.Vec, j int) bool {
+	x, y := &a.Views[i], &b.Views[j]
+	if binary.LittleEndian.Uint64(x[:8]) != binary.LittleEndian.Uint64(y[:8]) {
+		return false
+	}
+	if x.Len() <= 12 {
+		return binary.LittleEndian.Uint64(x[8:]) == binary.LittleEndian.Uint64(y[8:])
+	}
+	return bytes.Equal(a.Bytes(i), b.Bytes(j))
+}
