@@ -188,8 +188,7 @@ func (s *distinctState) Settle() error {
 			return err
 		}
 	}
-	clear(s.seen)
-	s.seen = map[string]struct{}{}
+	s.seen = tupleSet{}
 	s.groups, s.vals, s.size, s.fed = nil, nil, 0, 0
 	return nil
 }
