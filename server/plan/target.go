@@ -149,6 +149,16 @@ func (b *binder) base(t *Target, pos int) error {
 			return errs.Unsupportedf(pos, "changing rows of table %s, whose option '%s' names what is read of it; ALTER TABLE … RESET ('%s') first", t.ID, o, o)
 		}
 	}
+	switch m := strings.ToLower(strings.TrimSpace(t.Option("scan.mode"))); m {
+	case "", "default", "full", "latest-full", "latest":
+	default:
+		return errs.Unsupportedf(pos, "changing rows of table %s, whose option 'scan.mode' = '%s' leaves out some; ALTER TABLE … RESET ('scan.mode') first", t.ID, m)
+	}
+	// A changed row would be written to the main branch, and hide all others of its
+	// partition that only the fallback branch has.
+	if v := t.Option("scan.fallback-branch"); v != "" {
+		return errs.Unsupportedf(pos, "changing rows of table %s, which has the fallback branch '%s'; change those of %s$branch_%s, or INSERT", t.ID, v, t.ID, v)
+	}
 	s, err := r.Snapshot(b.ctx, catalog.Ref{})
 	if err != nil {
 		return positioned(err, pos)
