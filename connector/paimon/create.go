@@ -31,7 +31,7 @@ func (d *Driver) Create(ctx context.Context, dir string, id catalog.Identifier, 
 	if err != nil {
 		return nil, fmt.Errorf("create table %s: %w", id, err)
 	}
-	exists := func() error { return errs.Userf(errs.TableExists, "table %s exists already", id) }
+	exists := func() error { return errs.Userf(errs.TableExists, "Table '%s' already exists", id) }
 	ok, err := d.Exists(ctx, dir)
 	if err != nil {
 		return nil, err

@@ -514,6 +514,15 @@ func hexNumber(l *LiteralExpr) *LiteralExpr {
 	return n
 }
 
+// Assigned returns what a column of type t is given by e: a hexadecimal or bit
+// literal is a number for one of numbers.
+func Assigned(e Expr, t Type) Expr {
+	if l, ok := e.(*LiteralExpr); ok && l.hex && t.IsNumber() && len(l.Val.Vec.Bytes(0)) <= 8 {
+		return hexNumber(l)
+	}
+	return e
+}
+
 // condition makes e a Bool.
 func condition(ctx *Context, e Expr) (Expr, error) {
 	t := e.Type()

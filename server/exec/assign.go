@@ -3,7 +3,10 @@ package exec
 import (
 	"bytes"
 	"encoding/binary"
+	"math"
 	"math/big"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -24,10 +27,15 @@ type assigner struct {
 	field  catalog.Field
 	typ    expr.Type // of the column, as SQL sees it
 	strict bool
-	zero   bool        // NULL in a NOT NULL column becomes the zero of its type
-	nought *vector.Vec // that zero, as stored
-	cast   expr.Expr   // of column 0 of a batch
-	quiet  *expr.Context
+	// decimal is the scale of the DECIMAL that is assigned to an integer, else -1.
+	decimal int
+	text    bool // what is assigned is a text
+	// fourDigits says that the text at hand has that many: '0000' is the year 0.
+	fourDigits bool
+	zero       bool        // NULL in a NOT NULL column becomes the zero of its type
+	nought     *vector.Vec // that zero, as stored
+	cast       expr.Expr   // of column 0 of a batch
+	quiet      *expr.Context
 }
 
 func newAssigner(ctx *expr.Context, f catalog.Field, typ, from expr.Type, strict bool) (*assigner, error) {
@@ -36,10 +44,38 @@ func newAssigner(ctx *expr.Context, f catalog.Field, typ, from expr.Type, strict
 	q.Warnings = &expr.Warnings{}
 	a.quiet = &q
 	to := typ
+	text := from.Class == expr.String || from.Class == expr.Bytes || from.Class == expr.Enum || from.Class == expr.Set || from.Class == expr.JSON
+	a.text, a.decimal = text, -1
+	if from.Class == expr.Decimal && (typ.Class == expr.Int || typ.Class == expr.Year || typ.Class == expr.Bit) {
+		a.decimal = from.Scale
+	}
 	switch typ.Class {
-	case expr.Int, expr.Bool, expr.Year, expr.Bit:
+	case expr.Int, expr.Bool, expr.Year:
 		to = expr.TDecimal(38, 0)
-	case expr.String, expr.Enum, expr.Set:
+		switch {
+		case from.Class == expr.Double || from.Class == expr.Float: // halves become even
+			to = expr.TDouble
+		case typ.Class == expr.Year && from.IsTemporal():
+			to = typ
+		}
+	case expr.Bit: // of a text its bytes are the bits: '5' is 0x35
+		switch from.Class {
+		case expr.Int, expr.Bool, expr.Year, expr.Decimal, expr.Bit:
+			to = expr.TDecimal(38, 0)
+		case expr.Double, expr.Float:
+			to = expr.TDouble
+		default:
+			to = expr.TBytes(-1)
+		}
+	case expr.Enum, expr.Set: // numbers are positions in the list, from 1, or its bits
+		to = expr.TString(-1, typ.Collation)
+		switch from.Class {
+		case expr.Int, expr.Bool, expr.Year, expr.Bit:
+			to = expr.TDecimal(38, 0)
+		case expr.Decimal, expr.Double, expr.Float: // fractions are cut
+			to = expr.TDouble
+		}
+	case expr.String:
 		to = expr.TString(-1, typ.Collation)
 	case expr.Bytes:
 		to = expr.TBytes(-1)
@@ -101,6 +137,16 @@ func (a *assigner) convert(v *vector.Vec, sel []uint16, n, row int) (*vector.Vec
 		}
 		if a.strict && v.Kind == vector.Str && (a.typ.Class == expr.Double || a.typ.Class == expr.Float) && len(bytes.TrimSpace(v.Bytes(i))) == 0 {
 			return nil, a.truncated(row + k) // a cast reads it as 0
+		}
+		if a.text {
+			a.fourDigits = v.Kind == vector.Str && len(v.Bytes(i)) == 4
+		} else if a.decimal >= 0 && (a.typ.Unsigned || a.typ.Class == expr.Year || a.typ.Class == expr.Bit) && vector.AppendDecimalText(nil, v, i, a.decimal)[0] == '-' && whole(w, i, math.Trunc) == (vector.Int128{}) {
+			// A negative number does not fit even when it rounds to 0.
+			err := a.outOfRange(row + k)
+			if a.strict {
+				return nil, err
+			}
+			a.ctx.Warnings.Add(expr.Warning{Level: "Warning", Kind: errs.ValueOutOfRange, Message: err.Error()})
 		}
 		if err := a.store(out, w, i, row+k); err != nil {
 			return nil, err
@@ -233,8 +279,27 @@ func (a *assigner) incorrect(text string, row int) error {
 // store appends row i of w, which has the cast's form, to the stored column.
 func (a *assigner) store(out, w *vector.Vec, i, row int) error {
 	switch a.typ.Class {
-	case expr.Int, expr.Bool, expr.Year, expr.Bit:
-		return a.storeInteger(out, w, i, row)
+	case expr.Int, expr.Bool, expr.Year:
+		x := whole(w, i, math.RoundToEven)
+		if a.typ.Class == expr.Year {
+			return a.storeYear(out, x, row)
+		}
+		return a.storeInteger(out, x, row)
+	case expr.Bit:
+		var x vector.Int128
+		if w.Kind == vector.Str {
+			b := bytes.TrimLeft(w.Bytes(i), "\x00")
+			if len(b) > 8 {
+				return a.tooLong(row)
+			}
+			x = vector.Int128FromUint(binary.BigEndian.Uint64(append(make([]byte, 8-len(b)), b...)))
+		} else if x = whole(w, i, math.RoundToEven); x.Hi < 0 && x.Cmp(vector.Int128From(math.MinInt64)) >= 0 {
+			x.Hi = 0 // the 64 bits of a negative number
+		}
+		if low, high := a.bounds(); a.strict && (x.Cmp(low) < 0 || x.Cmp(high) > 0) {
+			return a.tooLong(row)
+		}
+		return a.storeInteger(out, x, row)
 	case expr.Decimal:
 		if out.Kind == vector.Str { // DECIMAL(>38) is kept as text
 			out.AppendBytes(vector.AppendDecimalText(nil, w, i, a.typ.Scale))
@@ -261,6 +326,9 @@ func (a *assigner) store(out, w *vector.Vec, i, row int) error {
 		out.AppendBytes(b)
 		return nil
 	case expr.Enum, expr.Set:
+		if w.Kind != vector.Str {
+			return a.storeNumbered(out, whole(w, i, math.Trunc), row)
+		}
 		return a.storeLabel(out, w.String(i), row)
 	case expr.DateTime, expr.Timestamp:
 		us := w.I64s[w.At(i)]
@@ -290,9 +358,41 @@ func (a *assigner) store(out, w *vector.Vec, i, row int) error {
 	return nil
 }
 
-// storeInteger stores a DECIMAL(38,0) that came of the cast.
-func (a *assigner) storeInteger(out, w *vector.Vec, i, row int) error {
-	x := w.I128s[w.At(i)]
+// whole returns the number that a cast to a DECIMAL without fraction, a DOUBLE or
+// a YEAR gave. One beyond 38 digits is as far out of range.
+func whole(w *vector.Vec, i int, round func(float64) float64) vector.Int128 {
+	switch w.Kind {
+	case vector.I32:
+		return vector.Int128From(int64(w.I32s[w.At(i)]))
+	case vector.F64:
+		f, _ := big.NewFloat(round(w.F64s[w.At(i)])).Int(nil)
+		if x, ok := vector.Int128FromBig(f); ok {
+			return x
+		}
+		if f.Sign() < 0 {
+			return vector.Int128{Hi: math.MinInt64}
+		}
+		return vector.Int128{Hi: math.MaxInt64, Lo: math.MaxUint64}
+	}
+	return w.I128s[w.At(i)]
+}
+
+// storeYear stores a YEAR: two digits are 1970 to 2069.
+func (a *assigner) storeYear(out *vector.Vec, x vector.Int128, row int) error {
+	y := x.Int64()
+	switch {
+	case x.Cmp(vector.Int128From(0)) < 0, x.Cmp(vector.Int128From(2155)) > 0, y > 99 && y < 1901:
+		return a.outOfRange(row)
+	case y == 0 && a.text && !a.fourDigits, y > 0 && y < 70:
+		y += 2000
+	case y >= 70 && y < 100:
+		y += 1900
+	}
+	return a.storeInteger(out, vector.Int128From(y), row)
+}
+
+// storeInteger stores a whole number.
+func (a *assigner) storeInteger(out *vector.Vec, x vector.Int128, row int) error {
 	low, high := a.bounds()
 	if x.Cmp(low) < 0 || x.Cmp(high) > 0 {
 		if a.strict {
@@ -371,7 +471,7 @@ func (a *assigner) fit(b []byte, row int) ([]byte, error) {
 		end = most
 	}
 	if len(bytes.TrimRight(b[end:], " ")) == 0 && text {
-		return b[:end], nil
+		return a.pad(b[:end]), nil
 	}
 	if a.strict {
 		return nil, a.tooLong(row)
@@ -401,29 +501,69 @@ func cutBytes(b []byte, n int) []byte {
 	return b
 }
 
-// storeLabel stores a value of an ENUM or SET.
+// label returns the position of a label of an ENUM or SET, -1 when there is none.
+func (a *assigner) label(s string) int {
+	if i := slices.Index(a.typ.Labels, s); i >= 0 || strings.HasSuffix(a.typ.Collation, "_bin") || strings.HasSuffix(a.typ.Collation, "_cs") {
+		return i
+	}
+	return slices.IndexFunc(a.typ.Labels, func(l string) bool { return strings.EqualFold(l, s) })
+}
+
+// storeLabel stores a text in an ENUM or SET. One that is no label may be the
+// number of one.
 func (a *assigner) storeLabel(out *vector.Vec, s string, row int) error {
-	find := func(s string) (string, bool) {
-		for _, l := range a.typ.Labels {
-			if strings.EqualFold(l, s) {
-				return l, true
-			}
-		}
-		return "", false
-	}
-	parts := []string{s}
-	if a.typ.Class == expr.Set {
-		parts = strings.Split(s, ",")
-		if s == "" {
-			parts = nil
-		}
-	}
-	for i, p := range parts {
-		l, ok := find(p)
-		if !ok {
+	number := func() error {
+		n, err := strconv.ParseUint(s, 10, 64)
+		if err != nil {
 			return a.truncated(row)
 		}
-		parts[i] = l
+		if n == 0 && a.typ.Class == expr.Enum {
+			out.AppendString("") // as MySQL, though no label has that number
+			return nil
+		}
+		return a.storeNumbered(out, vector.Int128FromUint(n), row)
+	}
+	if a.typ.Class == expr.Enum {
+		i := a.label(s)
+		if i < 0 {
+			return number()
+		}
+		out.AppendString(a.typ.Labels[i])
+		return nil
+	}
+	var bits uint64
+	if s != "" {
+		for _, p := range strings.Split(s, ",") {
+			i := a.label(p)
+			if i < 0 {
+				return number()
+			}
+			bits |= 1 << uint(i)
+		}
+	}
+	return a.storeNumbered(out, vector.Int128FromUint(bits), row)
+}
+
+// storeNumbered stores an ENUM by its position in the list, from 1, and a SET by
+// the bits of its members, which come in the list's order.
+func (a *assigner) storeNumbered(out *vector.Vec, x vector.Int128, row int) error {
+	n := len(a.typ.Labels)
+	high := vector.Int128From(int64(n))
+	if a.typ.Class == expr.Set {
+		high = vector.Int128FromUint(^uint64(0) >> (64 - uint(min(max(n, 1), 64))))
+	}
+	if x.Cmp(vector.Int128From(0)) < 0 || x.Cmp(high) > 0 || a.typ.Class == expr.Enum && x.Lo == 0 {
+		return a.truncated(row)
+	}
+	if a.typ.Class == expr.Enum {
+		out.AppendString(a.typ.Labels[x.Lo-1])
+		return nil
+	}
+	var parts []string
+	for i, l := range a.typ.Labels {
+		if x.Lo>>uint(i)&1 != 0 {
+			parts = append(parts, l)
+		}
 	}
 	out.AppendString(strings.Join(parts, ","))
 	return nil

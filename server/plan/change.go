@@ -135,6 +135,7 @@ func BindUpdate(ctx context.Context, s *syntax.Update, env *Env) (u *Update, err
 		if err != nil {
 			return nil, err
 		}
+		x = expr.Assigned(x, t.target.Types[field])
 		for _, id := range expr.ColumnsOf(x) {
 			if !made[id] {
 				need = append(need, id)

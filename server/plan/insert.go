@@ -403,6 +403,7 @@ func (b *binder) onDuplicate(s *syntax.Insert, ins *Insert, ctes *cte) error {
 		if err != nil {
 			return err
 		}
+		x = expr.Assigned(x, t.Types[field])
 		set := Set{Field: field, Value: x, New: b.copyCol(t.Cols[field])}
 		bl.rel = replaced(bl.rel, b.current(ins.Sets, t, field), set.New)
 		ins.Sets = append(ins.Sets, set)
@@ -491,7 +492,7 @@ func (b *binder) insertValues(s *syntax.Insert, ins *Insert, target, at []int, d
 			if err != nil {
 				return err
 			}
-			row[i] = x
+			row[i] = expr.Assigned(x, ins.Types[i])
 		}
 		if len(rows) > 0 && !alike(rows[len(rows)-1], row) {
 			if err := flush(); err != nil {

@@ -147,7 +147,11 @@ func (bl *block) when(w *syntax.MergeWhen, m *Merge, srel, trel relation) (When,
 		}
 	}
 	bind := func(e syntax.Expr, field int) (expr.Expr, error) {
-		return expr.Bind(b.env.Expr, e, &setScope{scope: scope{bl: bl, clause: inFields, rel: &rel, noAggs: true, noSubs: "correlated subqueries in MERGE"}, target: m.Target, field: field})
+		x, err := expr.Bind(b.env.Expr, e, &setScope{scope: scope{bl: bl, clause: inFields, rel: &rel, noAggs: true, noSubs: "correlated subqueries in MERGE"}, target: m.Target, field: field})
+		if err != nil {
+			return nil, err
+		}
+		return expr.Assigned(x, m.Types[field]), nil
 	}
 	field := func(name string, pos int) (int, error) {
 		found := lookup(trel.tables[0].cols, name)
