@@ -125,10 +125,32 @@ type WriteOptions struct {
 	// Overwrite says that the messages go into a Committable with Overwrite: what
 	// is in the partitions of the rows counts for nothing.
 	Overwrite bool
+	// Layer orders the rows of writers that work on one table at a time: a copy
+	// of another database and the changes since it began.
+	Layer Layer
 	// KeepNulls says that NULLs are meant: defaults of columns do not take their
 	// place, as they do where Paimon's own writers are given NULL.
 	KeepNulls bool
 }
+
+// Layer says which rows of a key count, whatever the order in which they come.
+type Layer uint8
+
+// The layers of tables with a primary key. A table that has rows of the base
+// must not be compacted before all of it is there: a compaction forgets
+// deletions, which hide rows of the base that come later.
+const (
+	// LayerPlain: the later row counts.
+	LayerPlain Layer = iota
+	// LayerBase: every other row of the key counts more. Keys come once.
+	LayerBase
+	// LayerAbove: rows count more than those of the base.
+	LayerAbove
+)
+
+// CopyingOption is set on a table, to "true", while rows of LayerBase are still
+// to come: nothing compacts it then.
+const CopyingOption = "thermocline.copying"
 
 // TableWrite turns batches into files. It belongs to one goroutine.
 type TableWrite interface {

@@ -107,10 +107,18 @@ func (a *attempt) run(ctx context.Context) (err error) {
 	if err := a.copyAll(ctx); err != nil {
 		return err
 	}
-	if a.p.def.Source.Startup == pipeline.SnapshotOnly {
+	if a.bounded() && !a.copying() {
 		return a.stopReasons()
 	}
 	return a.follow(ctx)
+}
+
+// bounded reports whether the pipeline ends with the copy.
+func (a *attempt) bounded() bool { return a.p.def.Source.Startup == pipeline.SnapshotOnly }
+
+// copying reports whether tables are being copied in chunks.
+func (a *attempt) copying() bool {
+	return slices.ContainsFunc(a.set.Tables, func(t *sink.Table) bool { return t.Copying != nil && t.Stopped == "" })
 }
 
 // open resolves the tables and opens the lake's.
@@ -274,6 +282,11 @@ func (a *attempt) copyOnce(ctx context.Context, pending []*sink.Table) (err erro
 			d.Columns = slices.Clone(d.Columns)
 			tables[i] = &d
 		}
+		if ok, err := a.beginChunks(t, tables, sn.Position()); err != nil {
+			return err
+		} else if ok {
+			continue
+		}
 		if err := a.create(ctx, t, tables); err != nil {
 			return err
 		}
@@ -310,6 +323,54 @@ func (a *attempt) cannotCopy(t *sink.Table, err error) error {
 	return a.set.Stop(a.work, t, err.Error())
 }
 
+// Tables above this size are copied in chunks beside the stream: the copy is
+// resumed where it was, and reads several at a time. Smaller ones are copied in
+// one piece, and readers see nothing of them before they are complete.
+var (
+	chunkedRows  int64 = 300_000
+	chunkedBytes int64 = 64 << 20
+)
+
+// beginChunks begins the copy of a large table in chunks, if source and table
+// allow it. pos is that of a consistent read of the definitions: every later read
+// has its transactions.
+func (a *attempt) beginChunks(t *sink.Table, tables []*source.Table, pos source.Position) (bool, error) {
+	if _, ok := a.src.(source.Chunked); !ok {
+		return false, nil
+	}
+	var rows, bytes int64
+	for _, d := range tables {
+		if len(d.PrimaryKey) == 0 || d.Unsupported != "" {
+			return false, nil
+		}
+		rows, bytes = rows+max(d.Rows, 0), bytes+max(d.Bytes, 0)
+	}
+	if rows < chunkedRows && bytes < chunkedBytes {
+		return false, nil
+	}
+	schema, warnings, err := a.p.lakeSchema(t.ID, tables)
+	if err != nil || !a.set.CanCopyInChunks(schema) {
+		return false, err
+	}
+	for _, d := range tables { // two source rows of one lake key have an order, which chunks would lose
+		for _, k := range d.PrimaryKey {
+			if !slices.Contains(schema.PrimaryKeys, k) || len(tables) > 1 && len(schema.PrimaryKeys) == len(d.PrimaryKey) {
+				return false, nil
+			}
+		}
+	}
+	for _, w := range warnings {
+		a.p.log.Warn(w)
+	}
+	if err := a.set.BeginCopy(a.work, t, tables, schema, pos); err != nil {
+		a.doubt = true
+		return false, err
+	}
+	a.progress = true
+	a.p.log.Info("copying in chunks", "table", t.ID.String(), "rows", rows, "position", pos.String())
+	return true, nil
+}
+
 func (a *attempt) copyTable(ctx context.Context, sn source.Snapshot, i int, t *sink.Table, def *source.Table) error {
 	rows, err := sn.Read(ctx, i)
 	if err != nil {
@@ -324,15 +385,18 @@ func (a *attempt) copyTable(ctx context.Context, sn source.Snapshot, i int, t *s
 			return err
 		}
 		if done {
-			a.countInvalid(rows, def)
+			a.countInvalid(invalid(rows.Invalid()), def)
 			return nil
 		}
 	}
 }
 
+// invalid is a number of values that became NULL.
+type invalid int64
+
 // countInvalid counts and reports values that became NULL.
-func (a *attempt) countInvalid(rows source.Rows, def *source.Table) {
-	if n := rows.Invalid(); n > 0 {
+func (a *attempt) countInvalid(found invalid, def *source.Table) {
+	if n := int64(found); n > 0 {
 		a.p.set(func(s *Status) { s.Invalid += n })
 		if last := a.warned[def.ID]; time.Since(last) > time.Minute {
 			a.warned[def.ID] = time.Now()
@@ -363,7 +427,7 @@ func (a *attempt) showTables() {
 		switch {
 		case t.Stopped != "":
 			x.Phase = "stopped"
-		case t.NeedsCopy():
+		case t.NeedsCopy(), t.Copying != nil:
 			x.Phase = "snapshot"
 		}
 		for _, id := range t.Sources {

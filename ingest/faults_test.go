@@ -69,6 +69,22 @@ func (k crashCatalog) CreateTable(ctx context.Context, id catalog.Identifier, s 
 	return crashTable{t.(writableTable), k.c}, nil
 }
 
+func (k crashCatalog) AlterTable(ctx context.Context, id catalog.Identifier, changes []catalog.SchemaChange) error {
+	do, lost := k.c.step()
+	if !do {
+		return errDead
+	}
+	err := k.Writable.(catalog.Altering).AlterTable(ctx, id, changes)
+	if lost {
+		return errDead
+	}
+	return err
+}
+
+func (k crashCatalog) RenameTable(ctx context.Context, from, to catalog.Identifier) error {
+	return k.Writable.(catalog.Altering).RenameTable(ctx, from, to)
+}
+
 type writableTable interface {
 	connector.Writable
 	connector.Readable
@@ -207,6 +223,13 @@ func TestCrashEverywhere(t *testing.T) {
 	t.Run("calls", func(t *testing.T) {
 		l := newMemoryLake(t)
 		crashes(t, l, rounds, 23, func(c *crash) *Lake {
+			return &Lake{Catalog: crashCatalog{l.catalog, c}, Files: crashFiles{l.files, c}, Root: l.dir}
+		})
+	})
+	t.Run("chunks", func(t *testing.T) {
+		inChunks(t, 23)
+		l := newLake(t)
+		crashes(t, l, rounds, 61, func(c *crash) *Lake {
 			return &Lake{Catalog: crashCatalog{l.catalog, c}, Files: crashFiles{l.files, c}, Root: l.dir}
 		})
 	})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/thermocline/thermocline/ingest/sink"
@@ -16,6 +17,9 @@ import (
 // again for the others.
 var errAgain = errors.New("open the stream again")
 
+// errCopied means that a bounded pipeline has copied everything.
+var errCopied = errors.New("everything is copied")
+
 // follow follows the source from the earliest position of the tables. It ends
 // when ctx does, or with an error.
 func (a *attempt) follow(ctx context.Context) error {
@@ -24,13 +28,20 @@ func (a *attempt) follow(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		a.p.set(func(s *Status) { s.State, s.Error = Streaming, "" })
+		state := Streaming
+		if a.copying() {
+			state = Snapshotting
+		}
+		a.p.set(func(s *Status) { s.State, s.Error = state, "" })
 		err = f.open(ctx)
 		if err == nil {
 			err = f.loop(ctx)
 			err = errors.Join(err, f.stream.Close())
 		}
 		a.showTables()
+		if errors.Is(err, errCopied) {
+			return a.stopReasons()
+		}
 		if errors.Is(err, errAgain) {
 			continue
 		}
@@ -45,6 +56,8 @@ type follower struct {
 	tables []*source.Table
 	sinks  [][]*sink.Table // by position in tables
 	stream source.Stream
+	wait   *waiter
+	copier *copier // of the tables that are copied in chunks, nil: none
 
 	inTxn      bool      // rows of an unfinished transaction were appended
 	catchingUp bool      // some table still skips transactions
@@ -133,9 +146,18 @@ func (f *follower) due() time.Time {
 // breaks. Rows that are not committed when it returns are thrown away.
 func (f *follower) loop(ctx context.Context) (err error) {
 	a := f.a
-	w := waiter{parent: ctx}
+	w := &waiter{parent: ctx}
+	f.wait = w
 	defer w.close()
+	f.startCopier(ctx)
+	defer func() { f.copier.close() }()
 	for {
+		if err := f.takeCopied(ctx); err != nil {
+			if errors.Is(err, errCopied) || errors.Is(err, errAgain) {
+				return err
+			}
+			return f.discard(err)
+		}
 		wake := time.Now().Add(idleTick)
 		if !f.inTxn && !f.dirtyAt.IsZero() {
 			wake = f.due()
@@ -154,8 +176,8 @@ func (f *follower) loop(ctx context.Context) (err error) {
 			}
 		default:
 			// The stream broke. What is complete is kept.
-			if !f.inTxn && a.set.Changed() {
-				if e := f.commit(); e != nil {
+			if !f.inTxn && (a.set.Changed() || a.set.CopyChanged()) {
+				if e := f.commit(true); e != nil {
 					return f.discard(e)
 				}
 			}
@@ -168,23 +190,50 @@ func (f *follower) loop(ctx context.Context) (err error) {
 // passed, or an earlier one is wanted.
 type waiter struct {
 	parent context.Context
+
+	mu     sync.Mutex
 	ctx    context.Context
 	cancel context.CancelFunc
 	at     time.Time
+	poked  bool
 }
 
 func (w *waiter) until(at time.Time) context.Context {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if w.ctx == nil || at.Before(w.at) || w.ctx.Err() != nil {
-		w.close()
+		if w.cancel != nil {
+			w.cancel()
+		}
 		w.at = at
 		w.ctx, w.cancel = context.WithDeadline(w.parent, at)
+	}
+	if w.poked {
+		w.poked = false
+		w.cancel()
 	}
 	return w.ctx
 }
 
-func (w *waiter) over() bool { return w.ctx != nil && w.ctx.Err() != nil }
+// poke ends the wait, or the next one if there is none. Any goroutine may call it.
+func (w *waiter) poke() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.poked = true
+	if w.cancel != nil {
+		w.cancel()
+	}
+}
+
+func (w *waiter) over() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.ctx != nil && w.ctx.Err() != nil
+}
 
 func (w *waiter) close() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if w.cancel != nil {
 		w.cancel()
 	}
@@ -195,11 +244,11 @@ func (f *follower) tick() error {
 	if f.inTxn {
 		return nil
 	}
-	if !f.dirtyAt.IsZero() {
-		if time.Now().Before(f.due()) {
+	if copies := f.a.set.CopyDue(); copies || !f.dirtyAt.IsZero() {
+		if !copies && time.Now().Before(f.due()) {
 			return nil
 		}
-		return f.commit()
+		return f.commit(copies)
 	}
 	f.a.set.Advance(f.stream.Position())
 	return f.a.set.SaveStateSoon(f.a.work, stateIdle)
@@ -208,11 +257,18 @@ func (f *follower) tick() error {
 // discard throws away what is not committed and returns err.
 func (f *follower) discard(err error) error {
 	a := f.a
-	if f.inTxn || a.set.Changed() {
+	if f.inTxn || a.set.Changed() || a.set.CopyChanged() {
 		a.p.set(func(s *Status) { s.Discarded++ })
 	}
 	f.inTxn, f.dirtyAt = false, time.Time{}
-	if e := a.set.Discard(a.work); e != nil && a.work.Err() == nil {
+	defer func() {
+		if f.copier != nil {
+			for _, t := range a.set.Tables {
+				f.copier.again(t)
+			}
+		}
+	}()
+	if e := f.copier.locked(func() error { return a.set.Discard(a.work) }); e != nil && a.work.Err() == nil {
 		a.p.log.Warn("files of rows that are not committed stay behind", "error", e)
 	}
 	return err
@@ -233,12 +289,113 @@ func (f *follower) drain() error {
 			return nil // it is read again at the next start
 		}
 	}
-	if f.a.set.Changed() {
-		if err := f.commit(); err != nil {
+	if f.a.set.Changed() || f.a.set.CopyChanged() {
+		if err := f.commit(true); err != nil {
 			return f.discard(err)
 		}
 	}
 	f.a.set.Advance(f.stream.Position())
+	return nil
+}
+
+// copyWorkers is how many chunks are read at once where the pipeline does not say.
+const copyWorkers = 4
+
+// startCopier starts reading the tables that are copied in chunks.
+func (f *follower) startCopier(ctx context.Context) {
+	src, ok := f.a.src.(source.Chunked)
+	if !ok {
+		return
+	}
+	workers := f.a.p.def.Settings.Parallelism
+	if workers <= 1 {
+		workers = copyWorkers
+	}
+	if f.copier = newCopier(ctx, src, f.a.p.budget, f.a.set.Tables, workers, f.wait.poke); f.copier != nil {
+		f.copier.enable()
+	}
+}
+
+// takeCopied writes a batch of a chunk that waits, between two transactions, and
+// ends copies that are complete.
+func (f *follower) takeCopied(ctx context.Context) error {
+	if f.copier == nil || f.inTxn {
+		return nil
+	}
+	a := f.a
+	for range copyBatches {
+		x := f.copier.take()
+		if x == nil {
+			break
+		}
+		err := f.copier.written(x, func() error {
+			a.p.set(func(s *Status) { s.RowsRead += int64(x.batch.Len) })
+			return x.p.t.AppendCopied(a.work, x.p.def, x.batch)
+		})
+		if x.err == nil && x.invalid > 0 {
+			a.countInvalid(invalid(x.invalid), x.p.def)
+		}
+		if errs.Is(err, errs.TableStopped) {
+			f.discard(nil)
+			a.p.log.Error("the table cannot be copied", "table", x.p.t.ID.String(), "error", err)
+			if err := a.set.Stop(a.work, x.p.t, err.Error()+"; drop the lake table to copy it again"); err != nil {
+				return err
+			}
+			return errAgain
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if a.set.CopyDue() {
+		if err := f.commit(true); err != nil {
+			return err
+		}
+	}
+	return f.finishCopies(ctx)
+}
+
+// copyBatches is how many batches of chunks are written at a time.
+const copyBatches = 4
+
+// finishCopies ends the copies whose chunks are all there and whose barrier the
+// stream has passed.
+func (f *follower) finishCopies(ctx context.Context) error {
+	a := f.a
+	left := false
+	for _, t := range a.set.Tables {
+		if t.Copying == nil || t.Stopped != "" {
+			continue
+		}
+		left = true
+		barrier, err := t.Barrier(func() (source.Position, error) { return a.src.Current(ctx) })
+		if err != nil {
+			return err
+		}
+		if barrier == nil || !f.stream.Position().Covers(barrier) {
+			continue
+		}
+		if a.set.Changed() || a.set.CopyChanged() {
+			if err := f.commit(true); err != nil {
+				return err
+			}
+		}
+		if err := f.copier.locked(func() error { return a.set.FinishCopy(a.work, t, f.stream.Position()) }); err != nil {
+			a.doubt = true
+			return err
+		}
+		a.p.log.Info("copied", "table", t.ID.String(), "rows", t.Rows)
+		a.showTables()
+	}
+	if !left || a.copying() {
+		return nil
+	}
+	f.copier.close()
+	f.copier = nil
+	a.p.set(func(s *Status) { s.State = Streaming })
+	if a.bounded() {
+		return errCopied
+	}
 	return nil
 }
 
@@ -255,17 +412,21 @@ func (f *follower) take(ctx context.Context, ev *source.Event) error {
 		if f.catchingUp {
 			f.catchUp()
 		}
+		copies := f.copier != nil && a.set.CopyDue()
 		if !a.set.Changed() {
+			if copies {
+				return f.commit(true)
+			}
 			return nil
 		}
 		now := time.Now()
 		if f.dirtyAt.IsZero() {
 			f.dirtyAt = now
 		}
-		if most := a.p.def.Settings.CommitBytes; now.Before(f.due()) && (most == 0 || a.set.Waiting() < most) {
+		if most := a.p.def.Settings.CommitBytes; !copies && now.Before(f.due()) && (most == 0 || a.set.Waiting() < most) {
 			return nil
 		}
-		return f.commit()
+		return f.commit(copies)
 	case source.StopEvent:
 		return f.stop(ev)
 	case source.NoticeEvent:
@@ -306,7 +467,7 @@ func (f *follower) rows(ctx context.Context, ev *source.Event) error {
 			}
 		}
 		if i == 0 {
-			a.countInvalid(rows, def)
+			a.countInvalid(invalid(rows.Invalid()), def)
 		}
 	}
 	return nil
@@ -323,12 +484,19 @@ func (f *follower) catchUp() {
 		t.CaughtUp = pos.Covers(t.Start)
 		f.catchingUp = f.catchingUp || !t.CaughtUp
 	}
+	if f.copier != nil {
+		f.copier.enable()
+	}
 }
 
-// commit ends a round.
-func (f *follower) commit() error {
+// commit ends a round, of the tables being copied too if copies is set.
+func (f *follower) commit(copies bool) error {
 	a := f.a
-	rows, err := a.set.Commit(a.work, f.stream.Position(), f.lastTime)
+	var rows int64
+	err := f.copier.locked(func() (err error) {
+		rows, err = a.set.Commit(a.work, f.stream.Position(), f.lastTime, copies)
+		return err
+	})
 	if te := (*sink.TableError)(nil); errors.As(err, &te) && errs.Is(err, errs.TableStopped) {
 		// A transform refused a row before anything of the round was committed.
 		return f.stopTables([]*sink.Table{te.Table}, nil, err.Error())
@@ -354,8 +522,8 @@ func (f *follower) commit() error {
 
 // stop stops the tables that a source table feeds, keeping what came before.
 func (f *follower) stop(ev *source.Event) error {
-	if !f.inTxn && f.a.set.Changed() {
-		if err := f.commit(); err != nil {
+	if !f.inTxn && (f.a.set.Changed() || f.a.set.CopyChanged()) {
+		if err := f.commit(true); err != nil {
 			return err
 		}
 	}

@@ -37,12 +37,13 @@ func (t *Table) writeConfig(opts connector.WriteOptions) write.Config {
 		Budget:       opts.Budget,
 		Once:         opts.Once,
 		Metadata:     t.driver.metadata,
-		NoCompaction: opts.NoCompaction || opts.Overwrite,
+		NoCompaction: opts.NoCompaction || opts.Overwrite || opts.Layer != connector.LayerPlain,
 		Overwrite:    opts.Overwrite,
 		Branch:       t.id.Branch,
 		CommitUser:   opts.CommitUser,
 		Registry:     &t.driver.registry,
 		KeepNulls:    opts.KeepNulls,
+		Layer:        opts.Layer,
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/thermocline/thermocline/catalog"
+	"github.com/thermocline/thermocline/connector"
 	"github.com/thermocline/thermocline/connector/paimon/write"
 	"github.com/thermocline/thermocline/internal/errs"
 	"github.com/thermocline/thermocline/internal/memory"
@@ -342,6 +343,7 @@ func (u *Upkeep) maintain(ctx context.Context, k *kept, compact, keep bool) (don
 	if !ok || !t.Owned() {
 		return done, errs.Userf(errs.UnknownTable, "the table %s is not maintained any more", k.id)
 	}
+	compact = compact && t.Schema().Options[connector.CopyingOption] != "true"
 	for compact && ctx.Err() == nil {
 		u.yield(ctx, k)
 		u.step(k.id.String(), "compaction")

@@ -66,7 +66,9 @@ func (t *Table) Append(ctx context.Context, def *source.Table, rows source.Rows,
 		got := int64(b.Len - before)
 		n += got
 		t.rows += got
-		t.changed = t.changed || got > 0
+		if got > 0 {
+			t.wait()
+		}
 		full := b.Len >= vector.BatchRows || dataBytes(b) >= bufferBytes
 		if size := b.Bytesize(); size > t.buffer.reserved {
 			if err := budget.Reserve(size - t.buffer.reserved); err != nil {
@@ -180,7 +182,11 @@ func (t *Table) openWriter(ctx context.Context, copying bool) error {
 	if t.write != nil {
 		return nil
 	}
-	w, err := t.table.NewWrite(ctx, connector.WriteOptions{CommitUser: t.set.o.User, Budget: t.set.o.Budget, NoCompaction: copying, KeepNulls: true})
+	layer := connector.LayerPlain
+	if t.Copying != nil {
+		layer = connector.LayerAbove
+	}
+	w, err := t.table.NewWrite(ctx, connector.WriteOptions{CommitUser: t.set.o.User, Budget: t.set.o.Budget, NoCompaction: copying, KeepNulls: true, Layer: layer})
 	if err != nil {
 		return err
 	}
@@ -191,10 +197,20 @@ func (t *Table) openWriter(ctx context.Context, copying bool) error {
 // relieve turns all buffered rows of all writers into files.
 func (s *Set) relieve(ctx context.Context) error {
 	for _, t := range s.Tables {
-		if t.write == nil {
+		if err := t.prepare(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// prepare finishes the files of what the table's writers have.
+func (t *Table) prepare(ctx context.Context) error {
+	for _, w := range []connector.TableWrite{t.write, t.base} {
+		if w == nil {
 			continue
 		}
-		m, err := t.write.PrepareCommit(ctx)
+		m, err := w.PrepareCommit(ctx)
 		if err != nil {
 			return err
 		}
@@ -209,15 +225,7 @@ func (t *Table) flush(ctx context.Context) error {
 		return err
 	}
 	t.buffer.drop(t.set.o.Budget) // an idle table keeps nothing
-	if t.write == nil {
-		return nil
-	}
-	m, err := t.write.PrepareCommit(ctx)
-	if err != nil {
-		return err
-	}
-	t.pending = append(t.pending, m...)
-	return nil
+	return t.prepare(ctx)
 }
 
 func (t *Table) copied() bool { return t.Start != nil }

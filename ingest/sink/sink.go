@@ -86,6 +86,8 @@ type Table struct {
 	CaughtUp bool
 	// Stopped is why the table is not followed any more, "" while it is.
 	Stopped string
+	// Copying is how far a copy in chunks is; nil: there is none.
+	Copying *Copy
 
 	Rows     int64 // committed since the start
 	Snapshot int64 // newest own
@@ -95,9 +97,12 @@ type Table struct {
 	commit  connector.TableCommit
 	print   string // fingerprint of Definitions
 	write   connector.TableWrite
+	base    connector.TableWrite // of chunks
+	copied0 int64                // rows of chunks that were stamped
 	buffer  buffer
 	pending []connector.CommitMessage
 	changed bool // rows since the last commit
+	whole   bool // the commit is a copy in one piece
 	rows    int64
 	bytes   int64 // handed to the writer since the last commit
 	seq     int64
@@ -160,7 +165,7 @@ func Open(ctx context.Context, o Options, specs []Spec) (*Set, error) {
 	// empty commit of the new epoch in each table makes its late ones fail.
 	s.state.Seq++
 	for _, t := range fence {
-		if err := t.commitRows(ctx, nil, t.Start, "stream", time.Time{}, true); err != nil {
+		if err := t.commitRows(ctx, nil, t.Start, time.Time{}, true); err != nil {
 			return nil, err
 		}
 	}
@@ -277,7 +282,10 @@ func (s *Set) resume(ctx context.Context, t *Table, low source.Position) (*conne
 		t.Start = low
 	}
 	st.Copied = true
-	return own, nil
+	if err := t.resumeCopy(own); err != nil {
+		return nil, err
+	}
+	return own, s.setCopying(ctx, t, t.Copying != nil)
 }
 
 // open keeps the opened table and its committer.
@@ -295,6 +303,13 @@ func (t *Table) open(ctx context.Context, tb catalog.Table) error {
 // Create makes the lake table for its first copy, or takes the empty one that
 // is there.
 func (s *Set) Create(ctx context.Context, t *Table, definitions []*source.Table, schema *catalog.Schema) error {
+	return s.create(ctx, t, definitions, schema, false)
+}
+
+func (s *Set) create(ctx context.Context, t *Table, definitions []*source.Table, schema *catalog.Schema, copying bool) error {
+	if copying {
+		schema.Options[connector.CopyingOption] = "true"
+	}
 	if err := s.o.Catalog.CreateDatabase(ctx, t.ID.Database, true); err != nil {
 		return err
 	}
@@ -311,6 +326,9 @@ func (s *Set) Create(ctx context.Context, t *Table, definitions []*source.Table,
 		if made {
 			err = errors.Join(err, s.o.Catalog.DropTable(ctx, t.ID))
 		}
+		return err
+	}
+	if err := s.setCopying(ctx, t, copying); err != nil {
 		return err
 	}
 	t.Definitions = definitions
@@ -413,10 +431,13 @@ func (s *Set) SaveStateSoon(ctx context.Context, every time.Duration) error {
 // Advance notes that everything up to pos is committed in every table that is
 // followed. It is called between rounds, when no rows wait.
 func (s *Set) Advance(pos source.Position) {
-	if text := pos.String(); text != s.state.Position {
+	if text := pos.String(); text != s.state.Position && !s.CopyChanged() {
 		s.state.Position, s.dirty = text, true
 	}
 	for _, t := range s.Tables {
+		if t.Copying != nil && t.changed {
+			continue
+		}
 		if t.Stopped == "" && t.Start != nil && (t.CaughtUp || pos.Covers(t.Start)) {
 			t.Start = pos
 		}
@@ -429,14 +450,18 @@ func (s *Set) Position() string { return s.state.Position }
 // Epoch returns the epoch of this start.
 func (s *Set) Epoch() int64 { return s.state.Epoch }
 
-// Changed reports whether rows wait for a commit.
+// Changed reports whether rows wait for a commit, in tables that are not being
+// copied.
 func (s *Set) Changed() bool {
-	return slices.ContainsFunc(s.Tables, func(t *Table) bool { return t.changed })
+	return slices.ContainsFunc(s.Tables, func(t *Table) bool { return t.changed && t.Copying == nil })
 }
 
 // Waiting estimates the bytes that wait for a commit.
 func (s *Set) Waiting() (n int64) {
 	for _, t := range s.Tables {
+		if t.Copying != nil {
+			continue // see CopyDue
+		}
 		n += t.bytes
 		if t.buffer.batch != nil {
 			n += dataBytes(t.buffer.batch)
@@ -449,15 +474,18 @@ func (s *Set) Waiting() (n int64) {
 const commitParallel = 8
 
 // Commit makes the waiting rows of all tables visible as of pos, a transaction
-// end of the source at time at, then advances the low-water position.
+// end of the source at time at, then advances the low-water position. Tables that
+// are being copied are left for another round unless copies is set; the low-water
+// position waits for them.
 //
 // Errors: of class errs.Conflict when the round must be thrown away and read
 // again; of kind errs.Fenced when another process runs the pipeline. After any
 // error call Discard.
-func (s *Set) Commit(ctx context.Context, pos source.Position, at time.Time) (rows int64, err error) {
+func (s *Set) Commit(ctx context.Context, pos source.Position, at time.Time, copies bool) (rows int64, err error) {
 	s.state.Seq++
+	left := func(t *Table) bool { return !t.changed || t.Stopped != "" || t.Copying != nil && !copies }
 	for _, t := range s.Tables { // one by one: short of memory, a writer makes room in others
-		if t.changed && t.Stopped == "" {
+		if !left(t) {
 			if err := t.flush(ctx); err != nil {
 				return 0, err
 			}
@@ -467,14 +495,14 @@ func (s *Set) Commit(ctx context.Context, pos source.Position, at time.Time) (ro
 	var mu sync.Mutex
 	slots := make(chan struct{}, commitParallel)
 	for _, t := range s.Tables {
-		if !t.changed || t.Stopped != "" {
+		if left(t) {
 			continue
 		}
 		slots <- struct{}{}
 		wg.Add(1)
 		go func() {
 			defer func() { <-slots; wg.Done() }()
-			e := t.commitRows(ctx, t.pending, pos, "stream", at, false)
+			e := t.commitRows(ctx, t.pending, pos, at, t.Copying != nil)
 			mu.Lock()
 			defer mu.Unlock()
 			if e != nil {
@@ -514,7 +542,10 @@ func (s *Set) CommitCopy(ctx context.Context, t *Table, pos source.Position) (ro
 	if err := t.flush(ctx); err != nil {
 		return 0, err
 	}
-	if err := t.commitRows(ctx, t.pending, pos, "snapshot", time.Time{}, true); err != nil {
+	t.whole = true
+	err = t.commitRows(ctx, t.pending, pos, time.Time{}, true)
+	t.whole = false
+	if err != nil {
 		return 0, err
 	}
 	rows = t.committed()
@@ -531,6 +562,10 @@ func (s *Set) CommitCopy(ctx context.Context, t *Table, pos source.Position) (ro
 // committed resets what waited and returns its rows.
 func (t *Table) committed() int64 {
 	n := t.rows
+	if t.Copying != nil {
+		t.Copying.committed()
+		t.Copying.since = time.Time{}
+	}
 	t.Rows += n
 	t.rows, t.bytes, t.changed, t.pending = 0, 0, false, nil
 	return n
@@ -543,8 +578,12 @@ const unknownTries = 12
 
 // commitRows commits messages as one round. A commit of unknown outcome is
 // repeated as it is, with its nonce, until it is known.
-func (t *Table) commitRows(ctx context.Context, messages []connector.CommitMessage, pos source.Position, phase string, at time.Time, evenIfEmpty bool) error {
+func (t *Table) commitRows(ctx context.Context, messages []connector.CommitMessage, pos source.Position, at time.Time, evenIfEmpty bool) error {
 	s := t.set
+	phase := "stream"
+	if t.whole || t.Copying != nil {
+		phase = "snapshot"
+	}
 	c := &connector.Committable{
 		Identifier: s.state.Seq, Epoch: s.state.Epoch, Messages: messages, EvenIfEmpty: evenIfEmpty,
 		Properties: map[string]string{
@@ -554,6 +593,13 @@ func (t *Table) commitRows(ctx context.Context, messages []connector.CommitMessa
 	}
 	if !at.IsZero() {
 		c.Properties[PropCommitTime] = strconv.FormatInt(at.UnixMilli(), 10)
+	}
+	if t.Copying != nil {
+		text, err := t.Copying.text()
+		if err != nil {
+			return err
+		}
+		c.Properties[PropChunks] = text
 	}
 	pause := unknownPause
 	for try := 1; ; try++ {
@@ -621,15 +667,23 @@ func (t *Table) discard(ctx context.Context) error {
 		err = errors.Join(err, t.commit.Abort(ctx, t.pending))
 	}
 	t.pending, t.rows, t.bytes, t.changed = nil, 0, 0, false
+	if t.Copying != nil {
+		for _, p := range t.Copying.Parts {
+			p.written = nil // read again
+		}
+		t.Copying.since = time.Time{}
+	}
 	return err
 }
 
 func (t *Table) closeWriter() error {
-	if t.write == nil {
-		return nil
+	var err error
+	for _, w := range []*connector.TableWrite{&t.write, &t.base} {
+		if *w != nil {
+			err = errors.Join(err, (*w).Close())
+			*w = nil
+		}
 	}
-	err := t.write.Close()
-	t.write = nil
 	return err
 }
 

@@ -191,7 +191,7 @@ func (c *Committer) checkWriters(ctx context.Context, messages []*Message, lates
 // numbered reports whether the sequence numbers of a message's new rows depend on
 // what its bucket has.
 func (c *Committer) numbered(m *Message) bool {
-	return len(m.New) > 0 && (m.TotalBuckets > 0 || m.TotalBuckets == -1 && len(c.keyTypes) > 0)
+	return len(m.New) > 0 && !m.Lowest && (m.TotalBuckets > 0 || m.TotalBuckets == -1 && len(c.keyTypes) > 0)
 }
 
 // lastWrite is what a Committer committed last to a bucket.

@@ -45,6 +45,9 @@ type Message struct {
 	// Exclusive says that the rows were placed by what the whole table has
 	// (cross-partition keys): Conflict when anybody else has written since Base.
 	Exclusive bool
+	// Lowest says that the new rows count less than all others of their keys: their
+	// sequence number is 0, whatever the bucket has.
+	Lowest bool
 	// Turn is the message's place among the commits to the table, nil for none.
 	Turn *Turn
 	// Together says that the compactions of the committable apply all or none.

@@ -121,6 +121,7 @@ type bufferRun struct {
 	order []sortEntry // still to be given out
 	size  int         // rows a batch
 	first int64       // sequence number of the chunk's first row
+	flat  bool        // all rows have the sequence number 0
 	batch vector.Batch
 	sel   []uint16
 	seqs  []int64
@@ -129,11 +130,11 @@ type bufferRun struct {
 
 // runs returns the buffer's chunks as sorted runs, the newest first. whole makes
 // each run one batch, so that rows of one key lie together; otherwise each key
-// has its last row only. Sequence numbers go on from first.
-func (u *buffer) runs(keys []int, first int64, whole bool) []merge.Run {
+// has its last row only. Sequence numbers go on from first, or all are 0 (flat).
+func (u *buffer) runs(keys []int, first int64, whole, flat bool) []merge.Run {
 	out := make([]merge.Run, len(u.chunks))
 	for c, chunk := range u.chunks {
-		r := &bufferRun{chunk: chunk, order: u.sorted(keys, c, c+1, !whole), size: fileRows, first: first}
+		r := &bufferRun{chunk: chunk, order: u.sorted(keys, c, c+1, !whole), size: fileRows, first: first, flat: flat}
 		if whole {
 			r.size = chunk.Len
 		}
@@ -150,8 +151,11 @@ func (r *bufferRun) Next(context.Context) (*merge.Rows, error) {
 		return nil, nil
 	}
 	if r.seqs == nil {
-		for i := range r.chunk.Len {
-			r.seqs = append(r.seqs, r.first+int64(i))
+		r.seqs = make([]int64, r.chunk.Len)
+		for i := range r.seqs {
+			if !r.flat {
+				r.seqs[i] = r.first + int64(i)
+			}
 		}
 	}
 	r.sel = r.sel[:0]

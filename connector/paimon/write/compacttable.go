@@ -8,6 +8,7 @@ import (
 	"github.com/thermocline/thermocline/connector"
 	"github.com/thermocline/thermocline/connector/paimon/commit"
 	"github.com/thermocline/thermocline/connector/paimon/spec"
+	"github.com/thermocline/thermocline/internal/errs"
 )
 
 // CompactOptions say what Compact does.
@@ -31,6 +32,9 @@ type CompactOptions struct {
 // It works whatever write-only says. What it cannot do is an error; on one,
 // nothing is left behind.
 func Compact(ctx context.Context, cfg Config, o CompactOptions) ([]connector.CommitMessage, error) {
+	if copying(cfg.Schema) {
+		return nil, errs.Userf(errs.InvalidTable, "compact %s: a pipeline is copying it (%s); it can be compacted when the copy is complete", cfg.Paths.Root(), connector.CopyingOption)
+	}
 	w, err := New(cfg)
 	if err != nil {
 		return nil, err
@@ -72,6 +76,9 @@ func Compact(ctx context.Context, cfg Config, o CompactOptions) ([]connector.Com
 	}
 	return out, nil
 }
+
+// copying reports whether rows of connector.LayerBase are still to come.
+func copying(s *catalog.Schema) bool { return s.Options[connector.CopyingOption] == "true" }
 
 // places returns the chosen buckets of a snapshot, in the order of their first
 // files.

@@ -3,6 +3,7 @@ package write
 import (
 	"context"
 
+	"github.com/thermocline/thermocline/connector"
 	"github.com/thermocline/thermocline/connector/paimon/merge"
 	"github.com/thermocline/thermocline/connector/paimon/spec"
 	"github.com/thermocline/thermocline/internal/vector"
@@ -95,7 +96,8 @@ func (w *Writer) flush(ctx context.Context, k *bucket) error {
 // makes of the rows of each key, deletions included. With 'changelog-producer' =
 // 'input', all rows go into changelog files too.
 func (w *Writer) flushKeyed(ctx context.Context, k *bucket) error {
-	if !k.promised {
+	base := w.cfg.Layer == connector.LayerBase
+	if !k.promised && !base {
 		k.nextSeq = w.cfg.Registry.number(w.cfg.Paths, k)
 	}
 	k.promised = false
@@ -109,7 +111,7 @@ func (w *Writer) flushKeyed(ctx context.Context, k *bucket) error {
 	for i := range w.types {
 		cfg.Columns = append(cfg.Columns, i)
 	}
-	m, err := merge.New(cfg, k.buf.runs(w.layout.keys, k.nextSeq, !plain))
+	m, err := merge.New(cfg, k.buf.runs(w.layout.keys, k.nextSeq, !plain, base))
 	if err != nil {
 		return err
 	}
@@ -136,7 +138,9 @@ func (w *Writer) flushKeyed(ctx context.Context, k *bucket) error {
 	k.runs += len(done)
 	k.since += len(done)
 	k.changed = true
-	k.nextSeq += int64(k.buf.rows)
+	if !base {
+		k.nextSeq += int64(k.buf.rows)
+	}
 	return nil
 }
 

@@ -56,7 +56,8 @@ func (w *Writer) PrepareCommit(ctx context.Context) ([]connector.CommitMessage, 
 		if k.sent != nil {
 			k.base = max(k.base, k.sent.Snapshot())
 		}
-		m := &commit.Message{Partition: k.partition, Bucket: k.bucket, TotalBuckets: w.opts.buckets, Base: k.base, New: k.fresh, Changelog: k.changelog, Turn: w.turn}
+		m := &commit.Message{Partition: k.partition, Bucket: k.bucket, TotalBuckets: w.opts.buckets, Base: k.base, New: k.fresh, Changelog: k.changelog, Turn: w.turn,
+			Lowest: w.cfg.Layer == connector.LayerBase}
 		if w.opts.mode == dynamicBuckets {
 			if err := w.writeHashes(ctx, k, m); err != nil {
 				w.err = err

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/thermocline/thermocline/catalog"
+	"github.com/thermocline/thermocline/connector"
 	"github.com/thermocline/thermocline/connector/paimon/spec"
 	"github.com/thermocline/thermocline/internal/errs"
 )
@@ -170,7 +171,7 @@ func readOptions(s *catalog.Schema) (*options, error) {
 	}
 	out.needsLookup = keyed && (out.vectors || out.firstRow || out.producer == producerLookup || o.Bool("force-lookup", false))
 	out.forceUp = out.needsLookup || keyed && o.Bool("compaction.force-up-level-0", false)
-	writeOnly := o.Bool("write-only", false)
+	writeOnly := o.Bool("write-only", false) || o.Bool(connector.CopyingOption, false)
 	// Tables of others are not compacted unless they ask for it (DESIGN D13), or
 	// their rows would stay invisible, or their changes unknown.
 	out.compacts = !writeOnly && (o.Bool("thermocline.maintenance", false) || out.forceCompact || out.needsLookup || out.producer == producerFull)

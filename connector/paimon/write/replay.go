@@ -20,7 +20,7 @@ func Replayable(list []connector.CommitMessage) bool {
 	rows := false
 	for _, x := range list {
 		m, ok := x.(*commit.Message)
-		if !ok || len(m.Deleted) > 0 || m.Exclusive {
+		if !ok || len(m.Deleted) > 0 || m.Exclusive || m.Lowest {
 			return false
 		}
 		for _, e := range slices.Concat(m.Index.New, m.Index.Deleted) {

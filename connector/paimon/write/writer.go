@@ -61,6 +61,9 @@ type Config struct {
 	Overwrite bool
 	// KeepNulls leaves NULLs where columns have defaults.
 	KeepNulls bool
+	// Layer: rows of the base have the sequence number 0, those above it start at
+	// 1, so that merging finds which counts. NoCompaction goes with both.
+	Layer connector.Layer
 	// Synchronous makes PrepareCommit wait for the compactions it starts.
 	Synchronous bool
 	// Branch is the branch that is written, "" for main.
@@ -153,6 +156,9 @@ func New(cfg Config) (*Writer, error) {
 	sh, err := newShapes(o, l, cfg.Formats)
 	if err != nil {
 		return nil, err
+	}
+	if cfg.Layer == connector.LayerBase && (o.mode != fixedBuckets || !o.keyed) {
+		return nil, errs.Unsupportedf(-1, "writing below the rows of %s: it takes a primary key and a fixed number of buckets", cfg.Paths.Root())
 	}
 	rules, err := merge.NewRules(cfg.Paths.Root(), s)
 	if err != nil {
@@ -307,6 +313,12 @@ func (w *Writer) openAll(ctx context.Context, list []*bucket) error {
 		}
 		return nil
 	}
+	if w.cfg.Layer == connector.LayerBase {
+		for _, k := range closed {
+			k.nextSeq = 0
+		}
+		return nil
+	}
 	for _, k := range closed {
 		w.cfg.Registry.enter(w.cfg.Paths, k) // before looking: what others number from now on counts
 	}
@@ -354,6 +366,9 @@ func (w *Writer) openAll(ctx context.Context, list []*bucket) error {
 		}
 	}
 	for k, st := range states {
+		if w.cfg.Layer == connector.LayerAbove {
+			st.next = max(st.next, 1)
+		}
 		k.base, k.nextSeq, k.runs, k.changed = base, st.next, st.zero+len(st.runs), true
 	}
 	return nil

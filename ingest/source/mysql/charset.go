@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"strings"
+	"sync"
 	"unicode/utf16"
 	"unicode/utf8"
 
@@ -118,6 +119,7 @@ func byteTable(chars [256][]byte) transcoder {
 // transcoders resolves the character sets of columns; the server is asked for
 // single-byte ones, once each.
 type transcoders struct {
+	mu    sync.Mutex
 	known map[string]transcoder
 }
 
@@ -125,7 +127,12 @@ func newTranscoders() *transcoders { return &transcoders{known: map[string]trans
 
 // load makes sure that the set is known. A nil transcoder means UTF-8.
 func (t *transcoders) load(ctx context.Context, s *Source, q queryer, charset string) error {
-	if isUTF8(charset) || charsets[charset] != nil || t.known[charset] != nil {
+	if isUTF8(charset) || charsets[charset] != nil {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.known[charset] != nil {
 		return nil
 	}
 	if !singleByte[charset] {
@@ -156,5 +163,7 @@ func (t *transcoders) get(charset string) transcoder {
 	if c := charsets[charset]; c != nil {
 		return c
 	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	return t.known[charset]
 }

@@ -45,6 +45,7 @@ type Source struct {
 	mu     sync.Mutex
 	db     *sql.DB
 	server *server // what Check found
+	shared *transcoders
 }
 
 var _ source.Source = (*Source)(nil)
@@ -113,8 +114,8 @@ func (s *Source) pool() (*sql.DB, error) {
 		return nil, errs.Internalf("configure the connection to %s: %w", s.Address(), err)
 	}
 	s.db = sql.OpenDB(c)
-	s.db.SetMaxOpenConns(4)
-	s.db.SetMaxIdleConns(1)
+	s.db.SetMaxOpenConns(16)
+	s.db.SetMaxIdleConns(4)
 	s.db.SetConnMaxIdleTime(time.Minute)
 	return s.db, nil
 }

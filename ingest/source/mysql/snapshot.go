@@ -62,7 +62,7 @@ func (s *Source) Snapshot(ctx context.Context, ids []source.ID) (source.Snapshot
 	}
 }
 
-var errAltered = errs.New(errs.Unavailable, errs.KindNone, "open a consistent read: tables were altered meanwhile")
+var errAltered = source.ErrAltered
 
 func (s *Source) openSnapshot(ctx context.Context, db *sql.DB, sv *server, ids []source.ID) (_ *snapshot, err error) {
 	const doing = "open a consistent read"
@@ -262,34 +262,9 @@ func (sn *snapshot) Read(ctx context.Context, i int) (_ source.Rows, err error) 
 	if _, err := sn.conn.ExecContext(ctx, "ROLLBACK TO SAVEPOINT view"); err != nil {
 		return nil, sn.s.fault(doing, err)
 	}
-	var x int
-	if err := sn.conn.QueryRowContext(ctx, "SELECT 1 FROM "+quoteID(t.ID)+" LIMIT 0").Scan(&x); err != nil && err != sql.ErrNoRows {
-		return nil, sn.s.fault(doing, err)
-	}
-	now, err := sn.s.describeOne(ctx, sn.conn, t.ID)
+	r, err := sn.s.readRows(ctx, sn.conn, t, "", sn.tr)
 	if err != nil {
 		return nil, err
-	}
-	if !sameDefinition(now, t) {
-		return nil, errAltered
-	}
-	cols, err := newColumns(t, sn.tr)
-	if err != nil {
-		return nil, err
-	}
-	exprs := make([]string, len(cols))
-	for j := range cols {
-		exprs[j] = cols[j].native.selectExpr(cols[j].name)
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	rows, err := sn.conn.QueryContext(ctx, "SELECT "+strings.Join(exprs, ", ")+" FROM "+quoteID(t.ID))
-	if err != nil {
-		cancel()
-		return nil, sn.s.fault(doing, err)
-	}
-	r := &textRows{s: sn.s, id: t.ID, rows: rows, cancel: cancel, cols: cols, raw: make([]sql.RawBytes, len(cols)), dest: make([]any, len(cols))}
-	for j := range r.raw {
-		r.dest[j] = &r.raw[j]
 	}
 	sn.open = r
 	return r, nil
@@ -305,6 +280,8 @@ type textRows struct {
 	raw     []sql.RawBytes
 	dest    []any
 	invalid int64
+	conn    *sql.Conn // of a chunk: given back at the end
+	ended   bool      // all rows were read
 }
 
 // AppendTo implements source.Rows.
@@ -315,6 +292,7 @@ func (r *textRows) AppendTo(b *vector.Batch, max int, bytes int64) error {
 			if err := r.rows.Err(); err != nil {
 				return r.s.fault(doing, err)
 			}
+			r.ended = true
 			return source.EOF
 		}
 		if err := r.rows.Scan(r.dest...); err != nil {
@@ -348,7 +326,10 @@ func (r *textRows) Invalid() int64 { return r.invalid }
 // Close implements source.Rows. Rows that were not read are not waited for: the
 // connection is given up.
 func (r *textRows) Close() error {
-	r.cancel()
+	defer r.cancel()
+	if !r.ended {
+		r.cancel()
+	}
 	r.rows.Close()
-	return nil
+	return r.done()
 }
