@@ -29,6 +29,7 @@ type config struct {
 	StoreOptions map[string]string `yaml:"store-options"`
 	DataDir      string            `yaml:"data-dir"`
 	MemoryLimit  string            `yaml:"memory-limit"`
+	SpillLimit   string            `yaml:"spill-limit"`
 	MySQLListen  string            `yaml:"mysql-listen"`
 	HTTPListen   string            `yaml:"http-listen"`
 	Pipelines    []string          `yaml:"pipelines"`
@@ -47,6 +48,7 @@ func serveFlags(f *flag.FlagSet) (c *config, file *string, pipelines *list) {
 	f.Var(storeOptions(c.StoreOptions), "store-option", "`KEY=VALUE` of the warehouse's object store, such as s3.endpoint=URL; may be given several times, in the file as the map store-options")
 	f.StringVar(&c.DataDir, "data-dir", "", "the `folder` of accounts, kept pipelines, spill and cache (default <warehouse>/.thermocline, required when the warehouse is remote)")
 	f.StringVar(&c.MemoryLimit, "memory-limit", "", "the memory that the process may use, such as 2GiB (default 75 % of the machine's or cgroup's)")
+	f.StringVar(&c.SpillLimit, "spill-limit", "", spillLimitHelp)
 	f.StringVar(&c.MySQLListen, "mysql-listen", "", "`HOST:PORT` of the MySQL protocol (default "+d.MySQLListen+")")
 	f.StringVar(&c.HTTPListen, "http-listen", "", "`HOST:PORT` of health, metrics and console (default "+d.HTTPListen+")")
 	f.Var(pipelines, "pipeline", "a pipeline `FILE` to start and keep; may be given several times")
@@ -64,7 +66,7 @@ func resolve(flags config, file string, pipelines []string) (config, error) {
 	for _, p := range []struct {
 		to   *string
 		from string
-	}{{&c.Warehouse, flags.Warehouse}, {&c.DataDir, flags.DataDir}, {&c.MemoryLimit, flags.MemoryLimit},
+	}{{&c.Warehouse, flags.Warehouse}, {&c.DataDir, flags.DataDir}, {&c.MemoryLimit, flags.MemoryLimit}, {&c.SpillLimit, flags.SpillLimit},
 		{&c.MySQLListen, flags.MySQLListen}, {&c.HTTPListen, flags.HTTPListen}} {
 		if p.from != "" {
 			*p.to = p.from
@@ -95,9 +97,11 @@ func resolve(flags config, file string, pipelines []string) (config, error) {
 	if c.DataDir, err = filepath.Abs(c.DataDir); err != nil {
 		return c, err
 	}
-	if c.MemoryLimit != "" {
-		if _, err := memory.ParseSize(c.MemoryLimit); err != nil {
-			return c, err
+	for _, size := range []string{c.MemoryLimit, c.SpillLimit} {
+		if size != "" {
+			if _, err := memory.ParseSize(size); err != nil {
+				return c, err
+			}
 		}
 	}
 	for _, p := range c.Pipelines {

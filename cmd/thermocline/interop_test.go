@@ -25,7 +25,7 @@ type lake struct {
 
 func openLakeOf(t testing.TB, warehouse string) *lake {
 	t.Helper()
-	s, err := openSession(context.Background(), warehouse, "jsonl", nil, memory.New("test", 1<<30))
+	s, err := openSession(context.Background(), warehouse, "jsonl", nil, memory.New("test", 1<<30), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,10 @@ func metrics(in *instance, wire *mysql.Server, root *memory.Budget) *prometheus.
 	}
 	gauge("memory_reserved_bytes", "Memory that queries, ingest and compaction have reserved.", func() float64 { return float64(root.Used()) })
 	gauge("memory_limit_bytes", "The limit of the process's memory.", func() float64 { return float64(root.Limit()) })
+	gauge("spill_bytes", "Temporary files of queries whose rows did not fit their memory.", func() float64 {
+		bytes, _ := in.spill.Used()
+		return float64(bytes)
+	})
 	gauge("mysql_connections", "Open connections of the MySQL port.", func() float64 { return float64(wire.Stats().Open) })
 	counter("mysql_connections_total", "Connections that the MySQL port accepted.", func() float64 { return float64(wire.Stats().Accepted) })
 	counter("mysql_connections_refused_total", "Connections beyond the limit.", func() float64 { return float64(wire.Stats().Refused) })

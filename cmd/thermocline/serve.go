@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/thermocline/thermocline/connector/fileio"
 	"github.com/thermocline/thermocline/connector/paimon"
 	"github.com/thermocline/thermocline/ingest"
 	"github.com/thermocline/thermocline/internal/errs"
@@ -59,6 +60,7 @@ type instance struct {
 	lease    *lease.Lease
 	runner   *ingest.Runner
 	sessions *session.Server
+	spill    *fileio.Scratch
 	upkeep   *paimon.Upkeep // nil without the lease
 	mysql    net.Listener
 	http     net.Listener
@@ -143,10 +145,14 @@ func startInstance(ctx context.Context, cfg config) (_ *instance, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if in.spill, err = spillFolder(cfg.DataDir, cfg.SpillLimit); err != nil {
+		return nil, err
+	}
 	in.sessions, err = session.NewServer(session.Config{
 		Catalogs:       append([]session.NamedCatalog{{Name: defaultCatalog, Catalog: w.catalog}}, kept...),
 		CatalogControl: named,
 		Memory:         share(root, "query", queryShare),
+		Spill:          in.spill,
 		Accounts:       users,
 		Pipelines:      control{in.runner},
 		Version:        version,

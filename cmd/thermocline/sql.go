@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/thermocline/thermocline/connector/fileio"
 	"github.com/thermocline/thermocline/server/mysql"
 	"github.com/thermocline/thermocline/server/session"
 )
@@ -21,6 +22,7 @@ func runSQL(ctx context.Context, c *command, args []string) error {
 	format := f.String("format", "table", "`table`, csv, tsv, json or jsonl")
 	text := f.String("e", "", "the `SQL` to run, instead of a file or standard input")
 	limit := f.String("memory-limit", "", "the memory that the process may use (default 75 % of the machine's)")
+	spillLimit := f.String("spill-limit", "", spillLimitHelp)
 	options := storeOptions{}
 	f.Var(options, "store-option", "`KEY=VALUE` of the warehouse's object store, such as s3.endpoint=URL; may be given several times")
 	if err := c.parse(f, args); err != nil {
@@ -64,7 +66,11 @@ func runSQL(ctx context.Context, c *command, args []string) error {
 	if err != nil {
 		return err
 	}
-	s, err := openSession(ctx, *dir, *format, options, root)
+	spill, err := spillFolder(temporaryFolder(), *spillLimit)
+	if err != nil {
+		return err
+	}
+	s, err := openSession(ctx, *dir, *format, options, root, spill)
 	if err != nil {
 		return err
 	}
@@ -80,8 +86,8 @@ func runSQL(ctx context.Context, c *command, args []string) error {
 }
 
 // openSession opens a session on the warehouse at a URI, in process, for results
-// in a format.
-func openSession(ctx context.Context, warehouse, format string, options map[string]string, root *memory.Budget) (*session.Session, error) {
+// in a format. Queries put rows that do not fit their memory into spill.
+func openSession(ctx context.Context, warehouse, format string, options map[string]string, root *memory.Budget, spill *fileio.Scratch) (*session.Session, error) {
 	path, err := warehousePath(warehouse)
 	if err != nil {
 		return nil, err
@@ -95,6 +101,7 @@ func openSession(ctx context.Context, warehouse, format string, options map[stri
 		Catalogs:       []session.NamedCatalog{{Name: defaultCatalog, Catalog: w.catalog}},
 		CatalogControl: catalogControl{store: store, cache: w.cache, configure: w.configure},
 		Memory:         share(root, "query", queryShare),
+		Spill:          spill,
 		Version:        version,
 		ErrorCode:      mysql.ErrorCode,
 	})

@@ -34,15 +34,18 @@ func (x *query) grower(name string) *grower {
 	return &grower{x: x, name: name, budget: x.budget.Child(name, 0)}
 }
 
-// spilling sets the query up to spill, when it may.
-func (x *query) spilling() {
-	x.limit = x.budget.Limit()
-	if above := x.env.Budget.Limit(); above > 0 {
-		// One query takes half of what all queries have (DESIGN D18).
-		if half := above / 2; x.limit == 0 || half < x.limit {
-			x.limit = half
-		}
+// queryLimit returns the bytes that a query may hold, 0 when nothing limits it.
+// One query takes at most half of what all of them have (DESIGN D18).
+func queryLimit(env Env) int64 {
+	n, half := env.Options.Memory, env.Budget.Limit()/2
+	if half > 0 && (n <= 0 || half < n) {
+		n = half
 	}
+	return max(n, 0)
+}
+
+// spilling lets the query spill, when it may.
+func (x *query) spilling() {
 	if x.env.Spill != nil && !x.env.Options.NoSpill {
 		x.disk = spill.NewScope(x.env.Spill)
 	}

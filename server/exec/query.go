@@ -41,7 +41,8 @@ func Run(ctx context.Context, q *plan.Query, env Env) (connector.BatchReader, er
 	if q.Stream != nil {
 		return nil, errs.Internalf("run query: a continuous read is run by Follow")
 	}
-	x := &query{env: env, plan: q, works: map[int]*rowStore{}, budget: env.Budget.Child("query", env.Options.Memory)}
+	x := &query{env: env, plan: q, works: map[int]*rowStore{}, limit: queryLimit(env)}
+	x.budget = env.Budget.Child("query", x.limit)
 	x.ctx, x.cancel = context.WithCancel(ctx)
 	x.spilling()
 	r := &result{x: x}

@@ -5,10 +5,11 @@ import (
 	"context"
 	"encoding/binary"
 	"slices"
+	"sync"
 
-	"github.com/thermocline/thermocline/internal/errs"
 	"github.com/thermocline/thermocline/internal/vector"
 	"github.com/thermocline/thermocline/scan/expr"
+	"github.com/thermocline/thermocline/server/exec/spill"
 	"github.com/thermocline/thermocline/server/plan"
 )
 
@@ -23,7 +24,7 @@ func (c compiler) sort(in plan.Node, keys []plan.SortKey, count, offset int64) (
 	if err != nil {
 		return pipe{}, nil, err
 	}
-	s := &sorting{x: c.x, keep: -1}
+	s := &sorting{x: c.x, keep: -1, op: c.x.grower("sort")}
 	if count >= 0 {
 		s.keep = count + offset
 	}
@@ -44,10 +45,13 @@ func (c compiler) sort(in plan.Node, keys []plan.SortKey, count, offset int64) (
 		if err != nil {
 			return nil, err
 		}
-		all := s.empty()
-		err = each(ctx, c.x, phases, s.collect, func(r *run) error { return all.merge(r) })
+		all, merged, err := s.sort(ctx, phases)
 		if err != nil {
 			return nil, err
+		}
+		if merged != nil {
+			merged.skip, merged.left = offset, count
+			return merged.phases(), nil
 		}
 		order := all.order()
 		order = order[min(int(offset), len(order)):]
@@ -56,7 +60,7 @@ func (c compiler) sort(in plan.Node, keys []plan.SortKey, count, offset int64) (
 		}
 		return []phase{{ranges: 1, rows: int64(len(order)), open: func(context.Context, int) (operator, error) {
 			return &sorted{x: c.x, rows: &all.rows, order: order}, nil
-		}}}, nil
+		}, done: all.acct.free}}, nil
 	}}, l, nil
 }
 
@@ -67,6 +71,12 @@ type sorting struct {
 	desc []bool
 	flip []bool // NULLs go where they would not by default
 	keep int64  // rows that are enough, -1: all
+	op   *grower
+
+	mu   sync.Mutex
+	all  *run          // of the ranges that were delivered
+	file *spill.Writer // of sorted runs, nil: nothing was spilled
+	runs []spilledRun
 }
 
 // run holds rows and their keys.
@@ -77,13 +87,17 @@ type run struct {
 	ends  []int // end of each row's key in keys
 	acct  account
 	limit []byte // keys above it cannot be among the rows kept
+
+	number int // of the range, from 1
+	spills int // how often it was spilled
 }
 
-func (s *sorting) empty() *run { return &run{s: s, acct: s.x.account()} }
+func (s *sorting) empty() *run { return &run{s: s, acct: s.op.account()} }
 
 // collect reads one range.
-func (s *sorting) collect(ctx context.Context, op operator) (*run, error) {
+func (s *sorting) collect(ctx context.Context, number int, op operator) (*run, error) {
 	r := s.empty()
+	r.number = number + 1
 	vecs := make([]*vector.Vec, len(s.keys))
 	var sel []uint16
 	for {
@@ -93,7 +107,7 @@ func (s *sorting) collect(ctx context.Context, op operator) (*run, error) {
 		}
 		if b == nil {
 			r.cut(0)
-			return r, r.acct.fit(r.bytes())
+			return r, s.ended(ctx, r)
 		}
 		for i, k := range s.keys {
 			if vecs[i], err = k.Eval(s.x.env.Expr, b); err != nil {
@@ -114,8 +128,8 @@ func (s *sorting) collect(ctx context.Context, op operator) (*run, error) {
 		}
 		r.rows.add(b.Cols, sel, len(sel))
 		r.cut(cutRows)
-		if err := r.acct.fit(r.bytes()); err != nil {
-			return nil, errs.New(errs.ClassOf(err), errs.KindOf(err), "sort rows: %w", err)
+		if err := r.reserve(ctx); err != nil {
+			return nil, err
 		}
 	}
 }
@@ -168,7 +182,7 @@ func (r *run) cut(least int64) {
 	worst := bytes.Clone(r.key(int(order[keep-1])))
 	slices.Sort(order) // rows stay in the order in which they came
 	var next run
-	next.s, next.acct = r.s, r.acct
+	next.s, next.acct, next.number, next.spills = r.s, r.acct, r.number, r.spills
 	for _, i := range order {
 		next.keys = append(next.keys, r.key(int(i))...)
 		next.ends = append(next.ends, len(next.keys))
@@ -198,7 +212,7 @@ func (r *run) merge(o *run) error {
 	r.rows.merge(&o.rows)
 	o.acct.free()
 	r.cut(cutRows)
-	return r.acct.fit(r.bytes())
+	return r.s.op.failed(r.acct.fit(r.bytes()))
 }
 
 // order returns the rows in order.

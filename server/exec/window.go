@@ -17,8 +17,8 @@ func (c compiler) window(n *plan.Window) (pipe, layout, error) {
 	if err != nil {
 		return pipe{}, nil, err
 	}
-	s := &sorting{x: c.x, keep: -1}
-	w := &windowing{x: c.x, columns: len(l)}
+	s := &sorting{x: c.x, keep: -1, op: c.x.grower("window")}
+	w := &windowing{x: c.x, op: s.op, columns: len(l)}
 	add := func(e expr.Expr) (int, error) {
 		b, err := c.bind(e, l)
 		if err != nil {
@@ -77,25 +77,38 @@ func (c compiler) window(n *plan.Window) (pipe, layout, error) {
 		if err != nil {
 			return nil, err
 		}
-		all := s.empty()
-		if err := each(ctx, c.x, phases, s.collect, func(r *run) error { return all.merge(r) }); err != nil {
+		all, merged, err := s.sort(ctx, phases)
+		if err != nil {
 			return nil, err
 		}
+		if merged != nil {
+			return w.spilled(merged), nil
+		}
 		order := all.order()
+		acct := w.op.account()
+		results, err := w.compute(ctx, &all.rows, order, &acct)
+		if err != nil && w.op.spills() && errs.Is(err, errs.MemoryLimit) {
+			// The rows fit, what is computed from them does not.
+			acct.free()
+			if merged, err = s.onDisk(ctx); err != nil {
+				return nil, err
+			}
+			return w.spilled(merged), nil
+		}
 		all.keys, all.ends = nil, nil
-		results, err := w.compute(ctx, &all.rows, order)
 		if err != nil {
 			return nil, err
 		}
 		return []phase{{ranges: 1, rows: int64(len(order)), open: func(context.Context, int) (operator, error) {
 			return &windowed{sorted: sorted{x: c.x, rows: &all.rows, order: order}, results: results}, nil
-		}}}, nil
+		}, done: func() { all.acct.free(); acct.free() }}}, nil
 	}}, layout(n.Output()), nil
 }
 
 // windowing is a window with its functions.
 type windowing struct {
 	x         *query
+	op        *grower
 	columns   int
 	exprs     []expr.Expr // keys, then what the functions need
 	eq        []equalFunc // of the keys
@@ -131,10 +144,9 @@ type windowRows struct {
 	starts []int32         // the first row of each such group, then n
 }
 
-// compute runs all functions and returns a column for each.
-func (w *windowing) compute(ctx context.Context, rows *rowStore, order []int32) ([]*vector.Vec, error) {
+// compute runs all functions and returns a column for each. acct pays for them.
+func (w *windowing) compute(ctx context.Context, rows *rowStore, order []int32, acct *account) ([]*vector.Vec, error) {
 	r := &windowRows{n: len(order), chunks: make([][]*vector.Vec, len(w.exprs))}
-	acct := w.x.account()
 	var store rowStore
 	for at := 0; at < len(order); at += windowChunk {
 		if err := ctx.Err(); err != nil {
@@ -157,7 +169,7 @@ func (w *windowing) compute(ctx context.Context, rows *rowStore, order []int32) 
 		store.add(vecs, nil, b.Len)
 		// The chunks are another copy of the values, or less.
 		if err := acct.hold(2*store.bytes() + rows.bytes() + int64(len(order))*40); err != nil {
-			return nil, errs.New(errs.ClassOf(err), errs.KindOf(err), "window: %w", err)
+			return nil, w.op.failed(err)
 		}
 	}
 	r.vals = store.cols

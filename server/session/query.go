@@ -31,7 +31,7 @@ func (run *statement) environment() *plan.Env {
 
 // executor is what the statement's plan runs in.
 func (run *statement) executor() exec.Env {
-	return exec.Env{Expr: run.context(), Options: run.s.scanOptions(), Budget: run.s.srv.cfg.Memory}
+	return exec.Env{Expr: run.context(), Options: run.s.scanOptions(), Budget: run.s.srv.cfg.Memory, Spill: run.s.srv.cfg.Spill}
 }
 
 // selectQuery runs a SELECT.

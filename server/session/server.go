@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/thermocline/thermocline/connector/fileio"
 	"github.com/thermocline/thermocline/internal/errs"
 	"github.com/thermocline/thermocline/internal/memory"
 	"github.com/thermocline/thermocline/server/metadata"
@@ -20,6 +21,9 @@ type Config struct {
 	Catalogs []NamedCatalog
 	// Memory is the budget of all queries together; nil is unlimited.
 	Memory *memory.Budget
+	// Spill is where queries put rows that do not fit their memory; nil: nowhere,
+	// they fail.
+	Spill *fileio.Scratch
 	// Accounts says who may log in and do what; nil: root with an empty
 	// password and every right, from this machine only.
 	Accounts metadata.Accounts

@@ -1,0 +1,153 @@
+package exec
+
+import (
+	"context"
+
+	"github.com/thermocline/thermocline/internal/vector"
+)
+
+// spilled computes the window over rows that are merged from disk: as many whole
+// partitions at a time as make a good chunk. A partition must fit the memory.
+func (w *windowing) spilled(in *runMerge) []phase {
+	return []phase{{ranges: 1, rows: -1, open: func(context.Context, int) (operator, error) {
+		return &windowStream{w: w, in: in, acct: w.op.account()}, nil
+	}, done: func() { _ = in.Close() }}}
+}
+
+// windowStream reads sorted rows and gives them with the functions' results.
+type windowStream struct {
+	w    *windowing
+	in   *runMerge
+	acct account
+
+	rest rowStore  // rows read and not computed, of one partition
+	last []valueAt // the key of the last row read, nil: there was none
+	out  *windowed // what is being given
+	end  bool
+}
+
+// valueAt is a value in a column.
+type valueAt struct {
+	v  *vector.Vec
+	at int
+}
+
+// Next implements operator.
+func (s *windowStream) Next(ctx context.Context) (*vector.Batch, error) {
+	for {
+		if s.out != nil {
+			b, err := s.out.Next(ctx)
+			if b != nil || err != nil {
+				return b, err
+			}
+			s.out = nil
+			if err := s.acct.fit(s.rest.bytes()); err != nil {
+				return nil, s.w.op.failed(err)
+			}
+		}
+		if s.end {
+			return nil, nil
+		}
+		if err := s.read(ctx); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// read reads on until there is a chunk of whole partitions, and computes it.
+func (s *windowStream) read(ctx context.Context) error {
+	var rows rowStore
+	want := s.w.op.target() / 8
+	for {
+		b, err := s.in.Next(ctx)
+		if err != nil {
+			return err
+		}
+		if b == nil {
+			s.end = true
+			rows.merge(&s.rest)
+			s.rest = rowStore{}
+			break
+		}
+		from, goesOn, err := s.boundary(b)
+		if err != nil {
+			return err
+		}
+		// The rows before from belong to partitions that are complete with them.
+		if from > 0 || !goesOn {
+			rows.merge(&s.rest)
+			s.rest = rowStore{}
+			rows.add(b.Cols, span(0, from), from)
+		}
+		s.rest.add(b.Cols, span(from, b.Len), b.Len-from)
+		if err := s.acct.hold(rows.bytes() + s.rest.bytes()); err != nil {
+			return s.w.op.failed(err)
+		}
+		if rows.n > 0 && rows.bytes() >= want {
+			break
+		}
+	}
+	if rows.n == 0 {
+		return nil
+	}
+	// The results are paid for while they are given.
+	order := sequence(nil, 0, rows.n)
+	held := account{pays: s.w.op.budget}
+	results, err := s.w.compute(ctx, &rows, order, &held)
+	s.acct.held += held.held
+	if err != nil {
+		return err
+	}
+	s.out = &windowed{sorted: sorted{x: s.w.x, rows: &rows, order: order}, results: results}
+	return nil
+}
+
+// boundary returns where the last partition of b begins, and whether b begins with
+// rows of the partition that was being read.
+func (s *windowStream) boundary(b *vector.Batch) (from int, goesOn bool, err error) {
+	vecs := make([]*vector.Vec, s.w.partition)
+	for k := range vecs {
+		if vecs[k], err = s.w.exprs[k].Eval(s.w.x.env.Expr, b); err != nil {
+			return 0, false, err
+		}
+	}
+	same := func(p []valueAt, i int) bool {
+		for k, v := range vecs {
+			if !s.w.eq[k](p[k].v, p[k].at, v, i) {
+				return false
+			}
+		}
+		return true
+	}
+	goesOn = s.last == nil || same(s.last, 0)
+	before := make([]valueAt, len(vecs))
+	for i := 1; i < b.Len; i++ {
+		for k, v := range vecs {
+			before[k] = valueAt{v, i - 1}
+		}
+		if !same(before, i) {
+			from = i
+		}
+	}
+	for k, v := range vecs {
+		before[k] = valueAt{v, b.Len - 1}
+	}
+	s.last = before
+	return from, goesOn, nil
+}
+
+// span is a selection of the rows from to to.
+func span(from, to int) []uint16 {
+	sel := make([]uint16, 0, to-from)
+	for i := from; i < to; i++ {
+		sel = append(sel, uint16(i))
+	}
+	return sel
+}
+
+// Close implements operator.
+func (s *windowStream) Close() error {
+	s.out, s.rest, s.end = nil, rowStore{}, true
+	s.acct.free()
+	return s.in.Close()
+}
