@@ -22,7 +22,9 @@ import (
 
 // beside runs one server and one Java Paimon over a table of a JDBC catalog, in
 // a private MariaDB. Each writes partitions of its own, and both take the
-// catalog's lock for every commit.
+// catalog's lock for every commit. Java prepares a commit in tens of milliseconds
+// and gives up after commit.max-retries others in a row were faster, so that ours
+// pause between statements, and it is allowed many.
 func beside(ctx context.Context, args []string) error {
 	fs := flag.NewFlagSet("java", flag.ContinueOnError)
 	binary := fs.String("binary", "bin/thermocline", "the binary")
@@ -56,7 +58,7 @@ func beside(ctx context.Context, args []string) error {
 	if err := setup(ctx, s.addr,
 		fmt.Sprintf("CREATE CATALOG j WITH ('type' = 'paimon', 'metastore' = 'jdbc', 'uri' = '%s', 'jdbc.user' = 'p', 'jdbc.password' = 'p', 'lock.enabled' = 'true', 'warehouse' = '%s')", uri, lake),
 		"CREATE DATABASE j.e",
-		"CREATE TABLE j.e.t (p INT NOT NULL, id BIGINT NOT NULL, v BIGINT, PRIMARY KEY (p, id) NOT ENFORCED) PARTITIONED BY (p) WITH ('bucket' = '2', 'snapshot.num-retained.min' = '1000000', 'snapshot.num-retained.max' = '1000000', 'snapshot.time-retained' = '1000 h')"); err != nil {
+		"CREATE TABLE j.e.t (p INT NOT NULL, id BIGINT NOT NULL, v BIGINT, PRIMARY KEY (p, id) NOT ENFORCED) PARTITIONED BY (p) WITH ('bucket' = '2', 'snapshot.num-retained.min' = '1000000', 'snapshot.num-retained.max' = '1000000', 'snapshot.time-retained' = '1000 h', 'commit.max-retries' = '1000')"); err != nil {
 		return err
 	}
 	run, stop := context.WithTimeout(ctx, *duration)
@@ -95,7 +97,7 @@ func beside(ctx context.Context, args []string) error {
 				return
 			}
 			defer c.Close()
-			for n := int64(0); run.Err() == nil; n++ {
+			for n := int64(0); pause(run, 100*time.Millisecond); n++ {
 				k := next(n)
 				// The statement is not cut at the end: its outcome must be known.
 				_, err := c.ExecContext(ctx, fmt.Sprintf("INSERT INTO j.e.t VALUES (%d, %d, %d)", i, k, n))
