@@ -100,14 +100,15 @@ func (t *TempFile) Write(p []byte) (int, error) {
 		t.s.used.Add(-n)
 		return 0, errs.New(errs.Resource, errs.DiskLimit, "spill %s to %s: the limit of %s is reached", memory.FormatSize(n), t.s.dir, memory.FormatSize(t.s.limit))
 	}
-	t.size += n
 	err := t.s.do("write")
 	if err == nil {
-		_, err = t.f.Write(p)
+		_, err = t.f.WriteAt(p, t.size) // what a failed write has left is written over
 	}
 	if err != nil {
+		t.s.used.Add(-n)
 		return 0, wrap("write a temporary file in", t.s.dir, err)
 	}
+	t.size += n
 	return len(p), nil
 }
 

@@ -47,6 +47,9 @@ type Config struct {
 	// Pinned returns the snapshots of a table, by its UUID, that statements of this
 	// process read now, so that expiry leaves them (DESIGN D19). nil: none.
 	Pinned func(table string) []int64
+	// Spill takes rows that memory is too short for until they are committed; nil:
+	// they are written to files of their own.
+	Spill *fileio.Scratch
 	// CompactionBudget pays for compactions that no writer does; nil is nobody.
 	CompactionBudget *memory.Budget
 	// Maintained says that an Upkeep runs, to which commits to owned tables are

@@ -35,6 +35,7 @@ func (t *Table) writeConfig(opts connector.WriteOptions) write.Config {
 		Schema:       t.schema,
 		Formats:      t.driver.cfg.Formats,
 		Budget:       opts.Budget,
+		Spill:        t.driver.cfg.Spill,
 		Once:         opts.Once,
 		Metadata:     t.driver.metadata,
 		NoCompaction: opts.NoCompaction || opts.Overwrite || opts.Layer != connector.LayerPlain,

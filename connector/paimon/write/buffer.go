@@ -21,7 +21,7 @@ type buffer struct {
 }
 
 // rowOverhead is what sorting takes for a row.
-const rowOverhead = 24 // an entry, and room for its row number
+const rowOverhead = 32 // an entry, twice while a radix sort runs
 
 // add copies the rows of b at the positions sel.
 func (u *buffer) add(b *vector.Batch, sel []uint16) {

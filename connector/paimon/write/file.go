@@ -92,6 +92,7 @@ type rolling struct {
 	source int32
 	names  *spec.Namer
 	cur    *openFile
+	group  int64 // bytes that a file may buffer before it finishes a row group
 	done   []spec.DataFileMeta
 	kinds  []int32
 }
@@ -112,7 +113,11 @@ type openFile struct {
 }
 
 func (w *Writer) newRolling(b *bucket, sh *shape, level, source int32) *rolling {
-	return &rolling{w: w, b: b, shape: sh, level: level, source: source, names: spec.NewNamer()}
+	group := int64(groupBytes)
+	if !w.opts.keyed {
+		group = appendGroupBytes
+	}
+	return &rolling{w: w, b: b, shape: sh, level: level, source: source, names: spec.NewNamer(), group: group}
 }
 
 func (r *rolling) open(ctx context.Context) error {
@@ -127,12 +132,8 @@ func (r *rolling) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	group := int64(groupBytes)
-	if !w.opts.keyed {
-		group = appendGroupBytes
-	}
 	f.out, err = sh.format.NewWriter(ctx, fw, format.WriteOptions{Path: f.path, Columns: sh.layout.cols,
-		Compression: sh.compression, Level: sh.zlevel, RowGroupBytes: group})
+		Compression: sh.compression, Level: sh.zlevel, RowGroupBytes: r.group})
 	if err != nil {
 		fw.Abort() //nolint:errcheck // an unfinished file is invisible
 		return err

@@ -2,6 +2,7 @@ package write
 
 import (
 	"context"
+	"log/slog"
 
 	"github.com/thermocline/thermocline/connector"
 	"github.com/thermocline/thermocline/connector/paimon/merge"
@@ -22,11 +23,12 @@ func (w *Writer) add(ctx context.Context, k *bucket, b *vector.Batch) error {
 		if err == nil {
 			break
 		}
-		largest := w.largest()
-		if largest == nil {
-			return err
+		if largest := w.largest(); largest != nil {
+			err = w.relieve(ctx, largest)
+		} else if open := w.oldestOpen(); open != nil {
+			err = w.closeAppend(ctx, open)
 		}
-		if err := w.flush(ctx, largest); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -35,9 +37,9 @@ func (w *Writer) add(ctx context.Context, k *bucket, b *vector.Batch) error {
 	k.buf.add(b, k.sel)
 	if actual := k.buf.bytes(); actual > k.need {
 		// The rows are there already: what goes beyond the estimate is taken even
-		// when the budget is full, by flushing.
+		// when the budget is full, by making room.
 		if err := w.cfg.Budget.Reserve(actual - k.need); err != nil {
-			return w.flush(ctx, k)
+			return w.relieve(ctx, k)
 		}
 		w.reserved += actual - k.need
 		k.need = actual
@@ -51,7 +53,7 @@ func (w *Writer) add(ctx context.Context, k *bucket, b *vector.Batch) error {
 		if largest == nil {
 			return nil
 		}
-		if err := w.flush(ctx, largest); err != nil {
+		if err := w.relieve(ctx, largest); err != nil {
 			return err
 		}
 	}
@@ -69,16 +71,23 @@ func (w *Writer) largest() *bucket {
 	return out
 }
 
-// flush writes a bucket's buffer to files.
+// flush writes a bucket's rows, those in memory and those spilled, to files.
 func (w *Writer) flush(ctx context.Context, k *bucket) error {
-	if k.buf.rows == 0 {
+	if k.pending() == 0 {
 		return nil
 	}
+	group, held := int64(0), int64(0)
 	var err error
+	if w.opts.keyed {
+		if group, held, err = w.holdGroup(ctx); err != nil {
+			return err
+		}
+		defer func() { w.cfg.Budget.Release(held) }()
+	}
 	if w.opts.mode == postponeBucket {
-		err = w.flushPostponed(ctx, k)
+		err = w.flushPostponed(ctx, k, group)
 	} else if w.opts.keyed {
-		err = w.flushKeyed(ctx, k)
+		err = w.flushKeyed(ctx, k, group)
 	} else {
 		err = w.flushAppend(ctx, k)
 	}
@@ -89,34 +98,65 @@ func (w *Writer) flush(ctx context.Context, k *bucket) error {
 	w.cfg.Budget.Release(k.need)
 	w.reserved -= k.need
 	k.need = 0
+	w.unspill(k)
 	return nil
+}
+
+// leastGroup is what a file being written must be able to buffer.
+const leastGroup = 1 << 20
+
+// holdGroup reserves what a file of a keyed table buffers, and merging into it. When
+// memory is short, buffers are spilled; what stays short makes smaller row groups.
+func (w *Writer) holdGroup(ctx context.Context) (group, held int64, err error) {
+	for group = groupBytes; ; {
+		held = group + 2*fileRows*16*int64(len(w.types))
+		if err = w.cfg.Budget.Reserve(held); err == nil {
+			return group, held, nil
+		}
+		if k := w.largest(); k != nil && w.spills(k) {
+			if err = w.spill(ctx, k); err == nil {
+				continue
+			}
+			if ctx.Err() != nil {
+				return 0, 0, err
+			}
+			slog.Warn("rows are not spilled", "table", w.cfg.Paths.Root(), "bucket", k.bucket, "error", err)
+			w.noSpill = true
+			continue
+		}
+		if group /= 2; group < leastGroup {
+			return 0, 0, err
+		}
+	}
 }
 
 // flushKeyed writes the buffer as files of level 0: by key, what the merge engine
 // makes of the rows of each key, deletions included. With 'changelog-producer' =
 // 'input', all rows go into changelog files too.
-func (w *Writer) flushKeyed(ctx context.Context, k *bucket) error {
+func (w *Writer) flushKeyed(ctx context.Context, k *bucket, group int64) error {
 	base := w.cfg.Layer == connector.LayerBase
 	if !k.promised && !base {
 		k.nextSeq = w.cfg.Registry.number(w.cfg.Paths, k)
 	}
 	k.promised = false
 	if w.opts.producer == producerInput {
-		if err := w.flushChangelog(ctx, k); err != nil {
+		if err := w.flushChangelog(ctx, k, group); err != nil {
 			return err
 		}
 	}
-	plain := w.rules.Plain() && !w.rules.IgnoreDeletes
-	cfg := merge.Config{Rules: w.rules, Out: len(w.types), BatchRows: fileRows, KeepDeletes: true, Sequences: true, Repeats: !plain}
+	// Whether runs have several rows of a key, to be merged.
+	repeats := !w.plain() || len(k.spill.runs) > 0 && w.whole()
+	cfg := merge.Config{Rules: w.rules, Out: len(w.types), BatchRows: fileRows, KeepDeletes: true, Sequences: true, Repeats: repeats}
 	for i := range w.types {
 		cfg.Columns = append(cfg.Columns, i)
 	}
-	m, err := merge.New(cfg, k.buf.runs(w.layout.keys, k.nextSeq, !plain, base))
+	m, err := merge.New(cfg, w.pendingRuns(k, repeats))
 	if err != nil {
 		return err
 	}
 	defer m.Close()
 	out := w.newRolling(k, w.shapes.level(0), 0, spec.SourceAppend)
+	out.group = group
 	for {
 		rows, err := m.Next(ctx)
 		if err == nil && rows != nil {
@@ -139,16 +179,34 @@ func (w *Writer) flushKeyed(ctx context.Context, k *bucket) error {
 	k.since += len(done)
 	k.changed = true
 	if !base {
-		k.nextSeq += int64(k.buf.rows)
+		k.nextSeq += k.pending()
 	}
 	return nil
 }
 
+// pendingRuns returns a bucket's rows as sorted runs, the newest first; see
+// buffer.runs.
+func (w *Writer) pendingRuns(k *bucket, whole bool) []merge.Run {
+	flat := w.cfg.Layer == connector.LayerBase
+	return append(k.buf.runs(w.layout.keys, k.nextSeq+k.spill.rows, whole, flat), w.spilledRuns(k, k.nextSeq, flat)...)
+}
+
 // flushChangelog writes all rows of the buffer, by key and in the order in which
 // they came, into changelog files.
-func (w *Writer) flushChangelog(ctx context.Context, k *bucket) error {
-	order := k.buf.sorted(w.layout.keys, 0, len(k.buf.chunks), false)
+func (w *Writer) flushChangelog(ctx context.Context, k *bucket, group int64) error {
 	out := w.newRolling(k, w.shapes.changelog, 0, spec.SourceAppend)
+	out.group = group
+	if len(k.spill.runs) > 0 {
+		err := eachByKey(ctx, w.pendingRuns(k, true), w.layout.keys, w.types, func(rows *merge.Rows) error { return out.writeRows(ctx, rows) })
+		if err != nil {
+			k.changelog = append(k.changelog, out.abort()...)
+			return err
+		}
+		done, err := out.finish(ctx)
+		k.changelog = append(k.changelog, done...)
+		return err
+	}
+	order := k.buf.sorted(w.layout.keys, 0, len(k.buf.chunks), false)
 	for len(order) > 0 {
 		n := min(len(order), fileRows)
 		b := &vector.Batch{Len: n, Seq: -1, Cols: k.buf.gather(order[:n])}
@@ -224,18 +282,20 @@ func (w *Writer) flushAppend(ctx context.Context, k *bucket) error {
 			return err
 		}
 	}
-	for _, c := range k.buf.chunks {
-		for at := 0; at < c.Len; at += fileRows {
-			n := min(c.Len-at, fileRows)
-			sel := make([]uint16, n)
-			for i := range sel {
-				sel[i] = uint16(at + i)
-			}
-			part := (&vector.Batch{Len: c.Len, Sel: sel, Cols: c.Cols, Seq: -1}).Compact()
-			if err := k.open.write(ctx, part, nil, nil, k.nextSeq); err != nil {
-				return err
-			}
-			k.nextSeq += int64(n)
+	return w.eachPending(ctx, k, func(b *vector.Batch) error {
+		if err := k.open.write(ctx, b, nil, nil, k.nextSeq); err != nil {
+			return err
+		}
+		k.nextSeq += int64(b.Len)
+		return nil
+	})
+}
+
+// oldestOpen returns the bucket whose open file is the oldest, nil for none.
+func (w *Writer) oldestOpen() *bucket {
+	for _, k := range w.list {
+		if k.open != nil {
+			return k
 		}
 	}
 	return nil

@@ -57,7 +57,7 @@ func (r *Registry) leave(p *spec.Paths, k *bucket) {
 	}
 }
 
-// number returns the first sequence number for the rows in a bucket's buffer and
+// number returns the first sequence number for a bucket's pending rows and
 // keeps others from using theirs.
 func (r *Registry) number(p *spec.Paths, k *bucket) int64 {
 	if r == nil || !k.counted {
@@ -71,11 +71,11 @@ func (r *Registry) number(p *spec.Paths, k *bucket) int64 {
 func (r *Registry) take(p *spec.Paths, k *bucket) int64 {
 	n := r.numbers[bucketName(p, k)]
 	first := max(k.nextSeq, n.next)
-	n.next = first + int64(k.buf.rows)
+	n.next = first + k.pending()
 	return first
 }
 
-// queue numbers the rows in the buckets' buffers and returns the place in the queue
+// queue numbers the buckets' pending rows and returns the place in the queue
 // of commits that goes with the numbers.
 func (r *Registry) queue(p *spec.Paths, list []*bucket) *commit.Turn {
 	if r == nil {
@@ -84,7 +84,7 @@ func (r *Registry) queue(p *spec.Paths, list []*bucket) *commit.Turn {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, k := range list {
-		if k.counted && k.buf.rows > 0 {
+		if k.counted && k.pending() > 0 {
 			k.nextSeq, k.promised = r.take(p, k), true
 		}
 	}

@@ -27,7 +27,11 @@ type options struct {
 	target            int64
 	targetRows        int64 // 0: no limit
 	buffer            int64
+	bufferAppend      bool // append tables keep rows until the commit
 	spillable         bool
+	spillDisk         int64 // bytes that a writer may spill, 0: no limit
+	spillRuns         int   // of a bucket
+	spillCodec        spillCodec
 	thin              bool
 	stats             []statsMode // a column of the schema
 	statsLevels       map[int32]statsMode
@@ -120,6 +124,9 @@ func readOptions(s *catalog.Schema) (*options, error) {
 		targetRows:         o.Int("target-file-row-num", 0),
 		buffer:             o.Size("write-buffer-size", 256<<20),
 		spillable:          o.Bool("write-buffer-spillable", true),
+		spillDisk:          o.Size("write-buffer-spill.max-disk-size", 0),
+		spillRuns:          int(max(o.Int("local-sort.max-num-file-handles", 128), 2)),
+		bufferAppend:       o.Bool("write-buffer-for-append", false),
 		thin:               o.Bool("data-file.thin-mode", false),
 		dense:              o.Bool("metadata.stats-dense-store", true),
 		firstRow:           keyed && strings.EqualFold(o.String("merge-engine", ""), "first-row"),
@@ -179,6 +186,9 @@ func readOptions(s *catalog.Schema) (*options, error) {
 	out.stop = int(o.Int("num-sorted-run.stop-trigger", int64(out.trigger)+3))
 	out.levels = int32(min(max(o.Int("num-levels", int64(out.trigger)+1), 2), 1000))
 	var err error
+	if out.spillCodec, err = readSpillCodec(strings.ToLower(o.String("spill-compression", "zstd")), int(o.Int("spill-compression.zstd-level", 1))); err != nil {
+		return nil, err
+	}
 	if out.smallRatio, err = ratio(o, "compaction.small-file-ratio", 0.7); err == nil {
 		out.deleteRatio, err = ratio(o, "compaction.delete-ratio-threshold", 0.2)
 	}

@@ -25,24 +25,21 @@ func (w *Writer) postponeShape() *shape {
 }
 
 // flushPostponed appends the buffer to files of the bucket that waits.
-func (w *Writer) flushPostponed(ctx context.Context, k *bucket) error {
+func (w *Writer) flushPostponed(ctx context.Context, k *bucket, group int64) error {
 	out := w.newRolling(k, w.postponeShape(), 0, spec.SourceAppend)
-	for _, c := range k.buf.chunks {
-		for at := 0; at < c.Len; at += fileRows {
-			n := min(c.Len-at, fileRows)
-			sel, seq, kinds := make([]uint16, n), vector.New(vector.I64, n), vector.New(vector.I32, n)
-			for i := range sel {
-				sel[i] = uint16(at + i)
-				seq.AppendI64(k.nextSeq)
-				kinds.AppendI32(int32(c.Kinds[at+i]))
-				k.nextSeq++
-			}
-			part := (&vector.Batch{Len: c.Len, Sel: sel, Cols: c.Cols, Seq: -1}).Compact()
-			if err := out.write(ctx, w.layout.batch(n, part.Cols, seq, kinds), seq, kinds, 0); err != nil {
-				k.fresh = append(k.fresh, out.abort()...)
-				return err
-			}
+	out.group = group
+	err := w.eachPending(ctx, k, func(b *vector.Batch) error {
+		seq, kinds := vector.New(vector.I64, b.Len), vector.New(vector.I32, b.Len)
+		for i := range b.Len {
+			seq.AppendI64(k.nextSeq)
+			kinds.AppendI32(int32(b.Kind(i)))
+			k.nextSeq++
 		}
+		return out.write(ctx, w.layout.batch(b.Len, b.Cols, seq, kinds), seq, kinds, 0)
+	})
+	if err != nil {
+		k.fresh = append(k.fresh, out.abort()...)
+		return err
 	}
 	done, err := out.finish(ctx)
 	k.fresh = append(k.fresh, done...)

@@ -128,7 +128,7 @@ func (w *Writer) refresh(ctx context.Context) error {
 		if k.sent == nil || !k.sent.Replaced() {
 			continue
 		}
-		if k.buf.rows > 0 && (w.opts.mode == dynamicBuckets || w.opts.mode == crossBuckets) {
+		if k.pending() > 0 && (w.opts.mode == dynamicBuckets || w.opts.mode == crossBuckets) {
 			w.err = errs.New(errs.Conflict, errs.KindNone, "write to %s: another writer gave keys their places while these rows were placed; write them again", w.cfg.Paths.Root())
 			return w.err
 		}

@@ -8,14 +8,14 @@
 // Replay writes them again. A file is finished before a message names it. Files
 // that no message named are removed by Close. What a table asks for and this
 // version cannot do is refused by name before anything is written (Check).
-// Buffered rows are reserved from the budget.
+// Buffered rows are reserved from the budget; the largest buffer is spilled first.
 //
 // The formats follow Java Paimon's KeyValueFileStoreWrite, AppendOnlyWriter,
 // MergeTreeCompactManager, HashBucketAssigner, GlobalIndexAssigner and
 // AppendCompactCoordinator.
 //
 // Start reading at Writer. Where rows go is in route.go (assign.go, keyindex.go,
-// postpone.go), how they become files in flush.go and file.go, what PrepareCommit
+// postpone.go), how they wait on disk in spill.go, how they become files in flush.go and file.go, what PrepareCommit
 // hands out in handout.go. compact.go is one compaction of a bucket, levels.go
 // what it takes, compacttable.go and appendcompact.go are those of tables.
 // change.go changes rows of append tables by their addresses.
@@ -49,6 +49,9 @@ type Config struct {
 	Formats *format.Registry
 	// Budget pays for buffered rows and compaction; nil is unlimited.
 	Budget *memory.Budget
+	// Spill takes rows that memory is too short for; nil: they are written to files
+	// of their own.
+	Spill *fileio.Scratch
 	// NoCompaction keeps the writer from compacting, as write-only does.
 	NoCompaction bool
 	// Once makes PrepareCommit begin no compactions that it does not wait for, and
@@ -97,6 +100,9 @@ type Writer struct {
 	partEnc  *spec.RowEncoder
 	keyEnc   *spec.RowEncoder
 
+	spillTo  spillFile
+	noSpill  bool                         // it failed
+	spilled  int64                        // rows, for tests
 	buckets  map[string]map[int32]*bucket // by partition
 	list     []*bucket                    // in the order in which they were opened
 	reserved int64                        // bytes in all buffers
@@ -126,6 +132,7 @@ type bucket struct {
 	runs      int  // sorted runs, about: what is committed and what was written since
 
 	buf       buffer
+	spill     spilled  // rows from before those in buf
 	sel       []uint16 // rows of the batch being added
 	need      int64    // bytes reserved for the buffer
 	open      *rolling // append tables: the file being written
@@ -416,8 +423,9 @@ func (w *Writer) Close() error {
 			all = errors.Join(all, w.remove(context.Background(), k, k.open.abort()))
 		}
 		all = errors.Join(all, w.remove(context.Background(), k, k.fresh), w.remove(context.Background(), k, k.changelog))
-		w.cfg.Budget.Release(k.need + k.hold)
+		w.cfg.Budget.Release(k.need + k.hold + k.spill.held)
 	}
+	w.closeSpill()
 	for _, x := range w.hashes {
 		w.cfg.Budget.Release(x.size)
 	}
