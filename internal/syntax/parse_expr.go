@@ -640,7 +640,7 @@ func (p *parser) nameOrCall() Expr {
 			return p.call(ObjectName{pos, parts})
 		}
 	}
-	if len(parts) > 4 && p.o.Dialect == MySQL {
+	if len(parts) > 16 && p.o.Dialect == MySQL {
 		p.bad()
 	}
 	return &ColumnRef{pos, parts}

@@ -91,7 +91,7 @@ func (g *generator) Next(ctx context.Context) (*vector.Batch, error) {
 func (g *generator) fill() error {
 	g.from, g.at, g.cols = g.from[:0], 0, make([]*vector.Vec, len(g.types))
 	for i, t := range g.types {
-		g.cols[i] = vector.New(t.Physical(), 0)
+		g.cols[i] = expr.NewVec(t, 0)
 	}
 	for ; g.next < g.b.Rows() && len(g.from) < g.x.batchRows(); g.next++ {
 		row := g.b.Row(g.next)
@@ -135,7 +135,7 @@ func (g *generator) all(row int, out []*vector.Vec) error {
 func (g *generator) matching(row int) error {
 	made := make([]*vector.Vec, len(g.types))
 	for i, t := range g.types {
-		made[i] = vector.New(t.Physical(), 0)
+		made[i] = expr.NewVec(t, 0)
 	}
 	before := len(g.from)
 	if err := g.all(row, made); err != nil {

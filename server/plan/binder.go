@@ -25,6 +25,9 @@ type binder struct {
 	views  []string // being bound, outermost first
 	frozen *Name    // the view in whose definition names are written out; see FreezeView
 
+	raws  map[ColID]ColID // of nested columns: the column as it is stored
+	shown map[ColID]ColID // the other way
+
 	targets map[*syntax.TableName]Access // tables of FROM that the statement changes
 	verb    string                       // of the statement, for messages about them
 	ignore  bool                         // UPDATE IGNORE, INSERT IGNORE

@@ -417,6 +417,9 @@ func (b *binder) unnest(n, right Node, left colSet, pos int) (Node, []EquiKey, e
 		if !f[id] {
 			continue
 		}
+		if b.cols[id].Type.Class == expr.Nested {
+			return nil, nil, errs.Unsupportedf(pos, "parts of the outer query's nested columns in this correlated subquery")
+		}
 		c := b.copyCol(id)
 		d.from, d.cols = append(d.from, id), append(d.cols, c)
 		d.to[id] = c

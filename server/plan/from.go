@@ -30,10 +30,8 @@ func (bl *block) from(t syntax.TableExpr) (Node, relation, error) {
 		return bl.join(t)
 	case *syntax.TableFunc:
 		return nil, relation{}, errs.Unsupportedf(t.Pos(), "the table function %s", strings.ToLower(t.Name.Object()))
-	case *syntax.JSONTable:
+	case *syntax.JSONTable, *syntax.Unnest:
 		return bl.tableFunction(t, nil)
-	case *syntax.Unnest:
-		return nil, relation{}, errs.Unsupportedf(t.Pos(), "UNNEST")
 	}
 	return nil, relation{}, errs.Unsupportedf(t.Pos(), "this table expression")
 }
@@ -208,6 +206,7 @@ func (bl *block) table(t *syntax.TableName) (Node, relation, error) {
 	for _, k := range schema.PrimaryKeys {
 		ref.key = append(ref.key, key[k])
 	}
+	b.rawColumns(s)
 	return s, ref.relation(), nil
 }
 
@@ -270,14 +269,9 @@ func (bl *block) join(t *syntax.Join) (Node, relation, error) {
 		}
 	}
 	j := &Join{Kind: kind, Left: left, Right: right}
-	if g, ok := right.(*Generate); ok && len(t.Using) == 0 && !t.Natural && correlated(g, setOf(left.Output())) {
-		n, done, err := bl.generate(g, left, kind, t, &rel)
-		if err != nil {
-			return fail(err)
-		}
-		if done {
-			return n, rel, nil
-		}
+	if g := generated(right); g != nil && (kind == Inner || kind == Left) && len(t.Using) == 0 && !t.Natural && correlated(g, setOf(left.Output())) {
+		n, err := bl.generate(g, left, kind, t, &rel)
+		return n, rel, err
 	}
 	var pulled []expr.Expr // what a lateral table compared with the left side
 	if set := setOf(left.Output()); correlated(right, set) {

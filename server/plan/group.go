@@ -164,7 +164,9 @@ func (s *scope) home(f *syntax.FuncCall, args []expr.Expr) (*block, error) {
 	bl := s.bl
 	used := colSet{}
 	for _, a := range args {
-		used.addOf(a)
+		for _, id := range expr.ColumnsOf(a) {
+			used[bl.b.shownAs(id)] = true
+		}
 	}
 	if len(used) == 0 || bl.hasOne(used) {
 		return bl, nil
@@ -384,7 +386,7 @@ func (r *regrouping) column(id ColID, n int, in clause) (expr.Expr, error) {
 	if !bl.fromFrom(id) {
 		return bl.b.col(id), nil // an aggregate, a subquery's value, an outer column
 	}
-	if !r.fixed[id] && bl.b.env.Expr.Mode.Has(expr.OnlyFullGroupBy) {
+	if !r.fixed[bl.b.shownAs(id)] && bl.b.env.Expr.Mode.Has(expr.OnlyFullGroupBy) {
 		c := bl.b.cols[id]
 		name := bl.b.columnText(id)
 		if c.Database != "" {
@@ -424,6 +426,7 @@ func (r *regrouping) column(id ColID, n int, in clause) (expr.Expr, error) {
 
 // fromFrom reports whether a column is one that FROM gives.
 func (bl *block) fromFrom(id ColID) bool {
+	id = bl.b.shownAs(id)
 	for _, t := range bl.rel.tables {
 		for _, c := range t.cols {
 			if c.id == id {

@@ -137,6 +137,8 @@ func (s *scope) Resolve(e syntax.Expr) (expr.Expr, error) {
 	switch e := e.(type) {
 	case *syntax.ColumnRef:
 		return s.column(e)
+	case *syntax.Subscript, *syntax.Field:
+		return s.reached(e)
 	case *syntax.Placeholder:
 		return s.bl.b.placeholder(e)
 	case *syntax.Subquery:
@@ -208,6 +210,12 @@ func (s *scope) column(c *syntax.ColumnRef) (expr.Expr, error) {
 		if len(found) == 1 {
 			return bl.b.col(found[0].id), nil
 		}
+	}
+	if x, err := s.memberOf(c); x != nil || err != nil {
+		if err == nil {
+			x, err = expr.Loaded(x)
+		}
+		return x, positioned(err, c.Pos())
 	}
 	return nil, unknownColumn(c, s.clause)
 }

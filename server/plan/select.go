@@ -240,6 +240,16 @@ func (bl *block) finish(distinct bool, keys []*orderKey) (*result, error) {
 	}
 	shown := len(items)
 	if !distinct {
+		for _, it := range bl.items {
+			if id, ok := plainColumn(it.bound); ok {
+				if raw, ok := b.raws[id]; ok && bl.fromFrom(id) && !bl.groupBy && len(bl.aggs) == 0 {
+					up := b.copyCol(raw)
+					b.keepRaw(it.id, up)
+					items = append(items, Item{up, b.col(raw)})
+					shown++
+				}
+			}
+		}
 		for i, it := range bl.items {
 			x := expr.Exact(it.bound)
 			if x == it.bound {

@@ -13,7 +13,7 @@ import (
 // isTableFunction reports whether a table expression is such a function.
 func isTableFunction(t syntax.TableExpr) bool {
 	switch t.(type) {
-	case *syntax.JSONTable:
+	case *syntax.JSONTable, *syntax.Unnest:
 		return true
 	}
 	return false
@@ -36,6 +36,11 @@ func (bl *block) tableFunction(t syntax.TableExpr, left *relation) (Node, relati
 	case *syntax.JSONTable:
 		alias = t.Alias
 		f, names, err = in.jsonTable(t, s)
+	case *syntax.Unnest:
+		if alias = t.Alias; alias.Name == "" {
+			alias.Name = "unnest"
+		}
+		f, names, err = in.unnest(t, s)
 	}
 	if err != nil {
 		return fail(err)
@@ -47,25 +52,64 @@ func (bl *block) tableFunction(t syntax.TableExpr, left *relation) (Node, relati
 	ref := &tableRef{alias: alias.Name}
 	for i, typ := range f.Types() {
 		id := bl.b.newCol(Column{Name: names[i], Type: typ, Table: alias.Name})
+		shown := id
+		if typ.Stored != nil {
+			x, err := expr.Loaded(bl.b.col(id))
+			if err != nil {
+				return fail(err)
+			}
+			shown = bl.b.newCol(Column{Name: names[i], Type: x.Type(), Table: alias.Name})
+			bl.b.keepRaw(shown, id)
+		}
 		if len(lookup(ref.cols, names[i])) > 0 {
 			return fail(errs.Userf(errs.DuplicateColumn, "Duplicate column name '%s'", names[i]))
 		}
 		g.Cols = append(g.Cols, id)
-		ref.cols = append(ref.cols, named{names[i], id})
+		ref.cols = append(ref.cols, named{names[i], shown})
 	}
-	return g, ref.relation(), nil
+	n, err := bl.b.shownColumns(g, g)
+	if err != nil {
+		return fail(err)
+	}
+	return n, ref.relation(), nil
 }
 
-// generate joins a table function to the rows that it depends on. done is false
-// when the join must be made in another way.
-func (bl *block) generate(g *Generate, left Node, kind JoinKind, t *syntax.Join, rel *relation) (Node, bool, error) {
+// shownColumns puts a projection above a table function that shows the columns
+// that it gives as they are stored.
+func (b *binder) shownColumns(g *Generate, n Node) (Node, error) {
+	_, items, err := b.load(g)
+	if err != nil || items == nil {
+		return n, err
+	}
+	return &Project{In: n, Items: append(b.passed(n), items...)}, nil
+}
+
+// generated is the table function that a table expression is, nil for others.
+func generated(n Node) *Generate {
+	if p, ok := n.(*Project); ok {
+		n = p.In
+	}
+	if g, ok := n.(*Generate); ok {
+		if v, ok := g.In.(*Values); ok && len(v.Cols) == 0 {
+			return g
+		}
+	}
+	return nil
+}
+
+// generate joins a table function to the rows that it depends on.
+func (bl *block) generate(g *Generate, left Node, kind JoinKind, t *syntax.Join, rel *relation) (Node, error) {
+	b := bl.b
 	n := *g
 	n.In, n.Outer = left, kind == Left
 	if n.Outer {
-		bl.b.nullable(n.Cols)
+		b.nullable(n.Cols)
+		for _, id := range n.Cols {
+			b.nullable([]ColID{b.shownAs(id)})
+		}
 	}
 	if t.On == nil {
-		return &n, true, nil
+		return b.shownColumns(&n, &n)
 	}
 	s := &scope{bl: bl, clause: inOn, rel: rel, noAggs: true}
 	if n.Outer {
@@ -74,19 +118,28 @@ func (bl *block) generate(g *Generate, left Node, kind JoinKind, t *syntax.Join,
 	before := len(bl.pre)
 	conds, err := bl.condition(t.On, s)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	bl.noteEqualities(kind, conds, left.Output(), n.Cols)
 	if n.Outer {
-		n.Conds = conds
-		return &n, true, nil
+		by, _, err := b.load(&n)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range conds {
+			n.Conds = append(n.Conds, substitute(c, by))
+		}
+		return b.shownColumns(&n, &n)
 	}
-	node, err := bl.b.attach(&n, bl.pre[before:])
+	node, err := b.shownColumns(&n, &n)
 	if err != nil {
-		return nil, false, err
+		return nil, err
+	}
+	if node, err = b.attach(node, bl.pre[before:]); err != nil {
+		return nil, err
 	}
 	bl.pre = bl.pre[:before]
-	return &Filter{In: node, Conds: conds}, true, nil
+	return &Filter{In: node, Conds: conds}, nil
 }
 
 // jsonTable binds JSON_TABLE.

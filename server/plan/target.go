@@ -250,6 +250,7 @@ func (b *binder) targetScan(t *syntax.TableName, alias string, verb string) (*Sc
 	} else if x.Present < 0 {
 		x.Present = x.Cols[0] // nothing is executed
 	}
+	b.rawColumns(s)
 	return s, ref, nil
 }
 
