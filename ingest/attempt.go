@@ -152,7 +152,7 @@ func (a *attempt) open(ctx context.Context) error {
 	specs := make([]sink.Spec, len(targets))
 	a.targets = map[string]route.Target{}
 	for i, t := range targets {
-		specs[i] = sink.Spec{ID: t.ID, Sources: t.Sources}
+		specs[i] = sink.Spec{ID: t.ID, Sources: t.Sources, ShardKey: t.ShardKey}
 		a.targets[t.ID.String()] = t
 	}
 	a.set, err = sink.Open(ctx, sink.Options{Catalog: lake.Catalog, Files: lake.Files, Dir: dir, Pipeline: p.name(), User: p.user(), Identity: identity,
@@ -179,7 +179,7 @@ func (a *attempt) define(ctx context.Context, t *sink.Table) error {
 		if err != nil {
 			return err
 		}
-		if _, _, err := a.p.lakeSchema(t.ID, tables); err != nil {
+		if _, _, err := a.p.lakeSchema(a.targets[t.ID.String()], tables); err != nil {
 			return err
 		}
 		return a.set.Define(t, tables)
@@ -242,7 +242,7 @@ func (a *attempt) startAtEnd(ctx context.Context, pending []*sink.Table) error {
 }
 
 func (a *attempt) create(ctx context.Context, t *sink.Table, tables []*source.Table) error {
-	schema, warnings, err := a.p.lakeSchema(t.ID, tables)
+	schema, warnings, err := a.p.lakeSchema(a.targets[t.ID.String()], tables)
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/thermocline/thermocline/ingest/pipeline"
 	"github.com/thermocline/thermocline/ingest/route"
 	"github.com/thermocline/thermocline/ingest/source"
+	"github.com/thermocline/thermocline/ingest/transform"
 	"github.com/thermocline/thermocline/internal/errs"
 )
 
@@ -60,7 +61,7 @@ func MakePlan(ctx context.Context, o Options, def *pipeline.Definition) (*Plan, 
 		if err != nil {
 			return nil, err
 		}
-		schema, warnings, err := p.lakeSchema(t.ID, tables)
+		schema, warnings, err := p.lakeSchema(t, tables)
 		if err != nil {
 			return nil, err
 		}
@@ -171,7 +172,8 @@ const gib = 1 << 30
 
 // lakeSchema maps source tables, as the transform rules shape them, to the lake
 // table that they feed.
-func (p *run) lakeSchema(id catalog.Identifier, tables []*source.Table) (*catalog.Schema, []string, error) {
+func (p *run) lakeSchema(target route.Target, tables []*source.Table) (*catalog.Schema, []string, error) {
+	id := target.ID
 	var warnings []string
 	refuse := func(t *source.Table, format string, args ...any) error {
 		return errs.Unsupportedf(-1, "the table %s: %s; leave it out with tables.exclude", t.ID, fmt.Sprintf(format, args...))
@@ -179,11 +181,13 @@ func (p *run) lakeSchema(id catalog.Identifier, tables []*source.Table) (*catalo
 	var schema *catalog.Schema
 	var bytes int64
 	var options map[string]string
+	var merged []source.Column
+	sharded := len(tables) > 1
 	for n, def := range tables {
 		if def.Unsupported != "" {
 			return nil, nil, refuse(def, "%s", def.Unsupported)
 		}
-		shape, err := p.rules.Bind(def)
+		shape, err := p.rules.Bind(def, target.ShardKey)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -235,21 +239,44 @@ func (p *run) lakeSchema(id catalog.Identifier, tables []*source.Table) (*catalo
 				s.Options[catalog.MySQLTypeOption(i)] = c.Declared
 			}
 		}
-		s.HighestFieldID = len(s.Fields) - 1
+		sharded = sharded && shape.TellsTable(s.PrimaryKeys)
+		columns := slices.Clone(t.Columns)
+		for i := range columns {
+			columns[i].Type.NotNull = s.Fields[i].Type.NotNull
+		}
 		if n == 0 {
-			schema, options = s, shape.Options
+			schema, options, merged = s, shape.Options, columns
 			continue
 		}
-		if d := schemaDifference(schema, s); d != "" {
-			return nil, nil, errs.Unsupportedf(-1, "merging tables of different shape into %s: %s and %s differ in %s", id, tables[0].ID, t.ID, d)
+		if !slices.Equal(schema.PrimaryKeys, s.PrimaryKeys) || !slices.Equal(schema.PartitionKeys, s.PartitionKeys) {
+			return nil, nil, errs.Unsupportedf(-1, "merging %s and %s into %s: their keys (%s; %s) or partition columns differ; give them one with primary-keys and partition-keys of a transform",
+				tables[0].ID, t.ID, id, strings.Join(schema.PrimaryKeys, ", "), strings.Join(s.PrimaryKeys, ", "))
+		}
+		if merged, err = mergeColumns(merged, columns, func(column, loss string) {
+			warnings = append(warnings, fmt.Sprintf("%s: column %s: %s", id, column, loss))
+		}); err != nil {
+			return nil, nil, errs.Unsupportedf(-1, "merging %s and %s into %s: %v; cast the column in a transform, or route the tables apart", tables[0].ID, t.ID, id, err)
 		}
 		if !maps.Equal(options, shape.Options) {
 			return nil, nil, errs.Userf(errs.InvalidConfig, "create %s: the transform rules of %s and %s give it different table-options", id, tables[0].ID, t.ID)
 		}
 	}
 	if len(tables) > 1 {
-		warnings = append(warnings, fmt.Sprintf("%s is fed by %d tables: rows with the same key (%s) overwrite each other", id, len(tables), strings.Join(schema.PrimaryKeys, ", ")))
+		schema.Fields = nil
+		for k := range schema.Options {
+			delete(schema.Options, k)
+		}
+		for i, c := range merged {
+			schema.Fields = append(schema.Fields, catalog.Field{ID: i, Name: c.Name, Type: c.Type, Comment: c.Comment})
+			if c.Declared != "" {
+				schema.Options[catalog.MySQLTypeOption(i)] = c.Declared
+			}
+		}
+		if !sharded {
+			warnings = append(warnings, fmt.Sprintf("%s is fed by %d tables: rows with the same key (%s) overwrite each other; write shard-key: true in the route, or put __table_name__ into the key, unless keys are unique over all of them", id, len(tables), strings.Join(schema.PrimaryKeys, ", ")))
+		}
 	}
+	schema.HighestFieldID = len(schema.Fields) - 1
 	for k, v := range p.def.Sink.Table {
 		schema.Options[k] = v
 	}
@@ -266,25 +293,35 @@ func (p *run) lakeSchema(id catalog.Identifier, tables []*source.Table) (*catalo
 	return schema, warnings, nil
 }
 
-// schemaDifference names the first difference of two schemas, "" when rows of
-// both have the same shape.
-func schemaDifference(a, b *catalog.Schema) string {
-	if len(a.Fields) != len(b.Fields) {
-		return "their number of columns"
-	}
-	for i, f := range a.Fields {
-		g := b.Fields[i]
-		if f.Name != g.Name || !f.Type.Equal(g.Type) || a.Options[catalog.MySQLTypeOption(i)] != b.Options[catalog.MySQLTypeOption(i)] {
-			return fmt.Sprintf("column %d (%s %s, %s %s)", i+1, f.Name, f.Type, g.Name, g.Type)
+// mergeColumns are the columns that hold the rows of two tables, matched by
+// name. What only one of them has may be NULL.
+func mergeColumns(a, b []source.Column, lossy func(column, loss string)) ([]source.Column, error) {
+	out := slices.Clone(a)
+	for i, c := range out {
+		if !slices.ContainsFunc(b, func(d source.Column) bool { return d.Name == c.Name }) {
+			out[i].Type = c.Type.Nullable()
 		}
 	}
-	if !slices.Equal(a.PrimaryKeys, b.PrimaryKeys) {
-		return "their primary key"
+	for _, d := range b {
+		i := slices.IndexFunc(out, func(c source.Column) bool { return c.Name == d.Name })
+		if i < 0 {
+			if k := slices.IndexFunc(out, func(c source.Column) bool { return strings.EqualFold(c.Name, d.Name) }); k >= 0 {
+				return nil, fmt.Errorf("the columns %s and %s differ by case only", out[k].Name, d.Name)
+			}
+			d.Type = d.Type.Nullable()
+			out = append(out, d)
+			continue
+		}
+		c, loss, err := transform.Common(out[i], d)
+		if err != nil {
+			return nil, fmt.Errorf("column %s: %w", d.Name, err)
+		}
+		if loss != "" {
+			lossy(d.Name, loss)
+		}
+		out[i] = c
 	}
-	if !slices.Equal(a.PartitionKeys, b.PartitionKeys) {
-		return "their partition columns"
-	}
-	return ""
+	return out, nil
 }
 
 // WriteTo prints the plan for people. It shows no secrets.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/thermocline/thermocline/ingest/pipeline"
 )
@@ -207,4 +208,64 @@ func TestTransformRefusals(t *testing.T) {
 			t.Errorf("%s: %v, want %s", c.rules, err, c.want)
 		}
 	}
+}
+
+// TestShards merges tables of different shape; MariaDB's UNION is the oracle.
+func TestShards(t *testing.T) {
+	srv := newServer(t)
+	srv.db.SetMaxOpenConns(1)
+	srv.exec("CREATE DATABASE app", "USE app",
+		"CREATE TABLE order_0 (id INT PRIMARY KEY, v INT, name VARCHAR(5) COLLATE utf8mb4_bin, price DECIMAL(6,2), day DATE)",
+		"CREATE TABLE order_1 (name VARCHAR(9) COLLATE utf8mb4_bin, id BIGINT PRIMARY KEY, price DECIMAL(8,4), v SMALLINT, more INT UNSIGNED)",
+		"CREATE TABLE order_2 (id INT PRIMARY KEY, v DECIMAL(4,1), day DATETIME(3), name INT)",
+		"INSERT INTO order_0 VALUES (1, 10, 'a', 1.25, '2026-01-02'), (2, NULL, NULL, NULL, NULL)",
+		"INSERT INTO order_1 VALUES ('bbbbbbbbb', 1, 2.0001, -3, 4294967295), (NULL, 9000000000, NULL, NULL, NULL)",
+		"INSERT INTO order_2 VALUES (1, 0.5, '2026-01-02 03:04:05.678', 42)")
+	l := newLake(t)
+	y := srv.yaml(`app.order_[0-9]+`, "route:\n  - source-table: app.order_[0-9]+\n    sink-table: ods.orders\n    shard-key: true\n")
+	r := start(t, l.options(), y)
+	cols := func(shard string, list string) string {
+		return "SELECT " + list + ", 'app." + shard + "' AS shard FROM app." + shard
+	}
+	check := func() {
+		t.Helper()
+		want := srv.query("SELECT CAST(id AS SIGNED), CAST(v AS DECIMAL(11,1)), name, CAST(price AS DECIMAL(8,4)), CAST(day AS DATETIME(3)), shard, more FROM (" +
+			cols("order_0", "id, v, name, price, day, NULL AS more") + " UNION ALL " + cols("order_1", "id, v, name, price, NULL, more") + " UNION ALL " +
+			cols("order_2", "id, v, CAST(name AS CHAR), NULL, day, NULL") + ") q")
+		eventually(t, func() string {
+			got := l.rows("ods.orders")
+			for i, row := range got { // the lake's timestamps are numbers here
+				f := strings.Split(row, "|")
+				if f[4] != "NULL" {
+					f[4] = microsText(f[4])
+				}
+				got[i] = strings.Join(f, "|")
+			}
+			slices.Sort(got)
+			if !slices.Equal(got, want) {
+				return firstDiff(got, want) + fmt.Sprintf(" %+v", r.table("ods.orders"))
+			}
+			return ""
+		})
+	}
+	check()
+	srv.exec("UPDATE order_0 SET v = v + 1, id = id + 10", "BEGIN", "DELETE FROM order_1 WHERE id = 1", "INSERT INTO order_2 VALUES (7, -99.5, NULL, NULL)",
+		"INSERT INTO order_0 VALUES (7, 8, 'x', 9, NULL)", "UPDATE order_2 SET name = 43 WHERE id = 1", "COMMIT")
+	check()
+	end(t, r)
+	// Without the key the plan warns.
+	def, err := pipeline.Load([]byte(strings.Replace(y, "    shard-key: true\n", "", 1)), pipeline.LoadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := MakePlan(context.Background(), l.options(), def)
+	if err != nil || !strings.Contains(strings.Join(plan.Warnings, "\n"), "write shard-key: true") {
+		t.Errorf("%v %v", plan, err)
+	}
+}
+
+func microsText(s string) string {
+	var us int64
+	fmt.Sscan(s, &us)
+	return time.UnixMicro(us).UTC().Format("2006-01-02 15:04:05.000")
 }

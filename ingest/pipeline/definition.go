@@ -83,8 +83,11 @@ type Route struct {
 	SourceTable   string
 	SinkTable     string
 	ReplaceSymbol string
-	Description   string
-	Line          int
+	// ShardKey names a column that is put before the key with the source table's
+	// name, so that rows of several tables never overwrite each other; "" is none.
+	ShardKey    string
+	Description string
+	Line        int
 }
 
 // Settings is the pipeline block.

@@ -434,7 +434,7 @@ func (l *loader) routes(b entry) error {
 	if b.node2.Kind != yaml.SequenceNode {
 		return l.bad(b.node2, "route must be a list of rules; begin each with a dash")
 	}
-	known := []string{"source-table", "sink-table", "replace-symbol", "description"}
+	known := []string{"source-table", "sink-table", "replace-symbol", "shard-key", "description"}
 	for _, n := range b.node2.Content {
 		es, err := l.entries(n, "a route rule")
 		if err != nil {
@@ -456,6 +456,14 @@ func (l *loader) routes(b entry) error {
 				r.SinkTable = v
 			case "replace-symbol":
 				r.ReplaceSymbol = v
+			case "shard-key":
+				switch strings.ToLower(v) {
+				case "true":
+					r.ShardKey = "shard"
+				case "false":
+				default:
+					r.ShardKey = v
+				}
 			case "description":
 				r.Description = v
 			}

@@ -74,6 +74,8 @@ func swapDots(s string) string {
 type Target struct {
 	ID      catalog.Identifier
 	Sources []source.ID
+	// ShardKey is the column that tells the source table, "" for none.
+	ShardKey string
 }
 
 // Resolve maps every table. A table that no rule matches keeps its own name;
@@ -83,6 +85,7 @@ func (r *Routes) Resolve(tables []source.ID) ([]Target, error) {
 	used := make([]bool, len(r.rules))
 	matched := make([]bool, len(r.rules))
 	targets := map[catalog.Identifier][]source.ID{}
+	shard := map[catalog.Identifier]string{}
 	for _, id := range tables {
 		any := false
 		for i, x := range r.rules {
@@ -99,6 +102,10 @@ func (r *Routes) Resolve(tables []source.ID) ([]Target, error) {
 			if err != nil {
 				return nil, err
 			}
+			if was, ok := shard[to]; ok && was != x.ShardKey {
+				return nil, errs.Userf(errs.InvalidConfig, "line %d: route %s: an earlier rule to %s has another shard-key; give both the same", x.Line, x.SourceTable, to)
+			}
+			shard[to] = x.ShardKey
 			if !slices.Contains(targets[to], id) {
 				targets[to] = append(targets[to], id)
 			}
@@ -118,7 +125,8 @@ func (r *Routes) Resolve(tables []source.ID) ([]Target, error) {
 	}
 	out := make([]Target, 0, len(targets))
 	for id, src := range targets {
-		out = append(out, Target{id, src})
+		slices.SortFunc(src, func(a, b source.ID) int { return strings.Compare(a.String(), b.String()) })
+		out = append(out, Target{id, src, shard[id]})
 	}
 	slices.SortFunc(out, func(a, b Target) int { return strings.Compare(a.ID.String(), b.ID.String()) })
 	return out, nil

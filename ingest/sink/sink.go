@@ -106,6 +106,7 @@ type Table struct {
 	rows    int64
 	bytes   int64 // handed to the writer since the last commit
 	seq     int64
+	shard   string                         // Spec.ShardKey
 	shapes  map[source.ID]*transform.Shape // of Definitions
 	origin  transform.Origin               // of the rows that are appended
 	stamped int64                          // rows of its transaction
@@ -119,6 +120,8 @@ func (t *Table) NeedsCopy() bool { return t.Start == nil && t.Stopped == "" }
 type Spec struct {
 	ID      catalog.Identifier
 	Sources []source.ID
+	// ShardKey is the column that tells the source table, "" for none.
+	ShardKey string
 }
 
 // Open finds out where each table stands, verifies that nobody else changed
@@ -143,7 +146,7 @@ func Open(ctx context.Context, o Options, specs []Spec) (*Set, error) {
 	orderly := o.State == nil || o.State.Closed
 	var fence []*Table
 	for _, spec := range specs {
-		t := &Table{ID: spec.ID, Sources: spec.Sources, set: s}
+		t := &Table{ID: spec.ID, Sources: spec.Sources, shard: spec.ShardKey, set: s}
 		own, err := s.resume(ctx, t, low)
 		if err != nil {
 			return nil, err
@@ -358,7 +361,7 @@ func (t *Table) shape() error {
 	}
 	shapes := map[source.ID]*transform.Shape{}
 	for _, def := range t.Definitions {
-		s, err := rules.Bind(def)
+		s, err := rules.Bind(def, t.shard)
 		if err == nil {
 			if err = s.Fit(lake); err == nil {
 				err = s.Keys(keys, lake.Options["changelog-producer"] == "input")
@@ -375,10 +378,13 @@ func (t *Table) shape() error {
 
 // rulesOf identifies the transform rules that rows of the table pass.
 func (s *Set) rulesOf(t *Table) string {
-	if s.o.Rules == nil {
-		return ""
-	}
 	var text string
+	if t.shard != "" {
+		text = "shard-key " + t.shard + ";"
+	}
+	if s.o.Rules == nil {
+		return text
+	}
 	for _, id := range t.Sources {
 		text += s.o.Rules.Text(id)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/thermocline/thermocline/catalog"
+	"github.com/thermocline/thermocline/ingest/pipeline"
 	"github.com/thermocline/thermocline/ingest/source"
 	"github.com/thermocline/thermocline/internal/errs"
 	"github.com/thermocline/thermocline/internal/syntax"
@@ -39,13 +40,11 @@ type Shape struct {
 	calls  int       // of UUID()
 	born   time.Time // the clock of the copy
 	random string    // seed of the copy
-	rows   int64     // that the copy has stamped
 
 	keys   []int // positions in Output of the lake's key and partition columns
 	before bool  // the lake wants -U rows
 	pairs  bool  // updates come as -U and +U, and are decided here
 	fit    []fitted
-	refuse string // why rows cannot come, "" when they can
 }
 
 // bound is a rule on a table.
@@ -63,6 +62,7 @@ type computed struct {
 	// kinds: the value depends on the row kind, so that it is computed when that
 	// is decided.
 	kinds bool
+	table bool // the value tells the source table
 }
 
 // need returns the position of a hidden column in the batches.
@@ -84,15 +84,20 @@ func (s *Shape) zoneName() string {
 	return "SYSTEM"
 }
 
-// Bind applies the rules to a table. Errors name the rule that does not fit.
-func (r *Rules) Bind(t *source.Table) (*Shape, error) {
+// Bind applies the rules to a table. shardKey, unless it is "", is a column that
+// is put before the key with the table's name. Errors name the rule that does not
+// fit.
+func (r *Rules) Bind(t *source.Table, shardKey string) (*Shape, error) {
 	s := &Shape{Source: t, Output: t, rules: r, born: time.Now()}
 	for i := range s.places {
 		s.places[i] = -1
 	}
 	chain := r.chain(t.ID)
 	if len(chain) == 0 {
-		return s, nil
+		if shardKey == "" {
+			return s, nil
+		}
+		chain = []*rule{{items: []*syntax.SelectItem{{Expr: &syntax.Star{}, Text: "*"}}, Transform: pipeline.Transform{SourceTable: t.ID.String()}}}
 	}
 	s.ctx = expr.NewContext()
 	s.ctx.Zone, s.ctx.Now = r.o.Zone, s.born
@@ -101,7 +106,7 @@ func (r *Rules) Bind(t *source.Table) (*Shape, error) {
 	rand.Read(seed[:]) // never fails
 	s.random = hex.EncodeToString(seed[:])
 	for i, x := range chain {
-		b, out, err := x.on(s, t)
+		b, out, err := x.on(s, t, shardKey)
 		if err != nil {
 			return nil, err
 		}
@@ -139,7 +144,7 @@ func differ(a, b *source.Table) string {
 }
 
 // on binds the rule to a table.
-func (x *rule) on(s *Shape, t *source.Table) (*bound, *source.Table, error) {
+func (x *rule) on(s *Shape, t *source.Table, shardKey string) (*bound, *source.Table, error) {
 	c := &scope{s: s, table: t, aliases: map[string]expr.Expr{}}
 	b := &bound{rule: x}
 	out := &source.Table{ID: t.ID, Comment: t.Comment, Rows: t.Rows, Bytes: t.Bytes, Unsupported: t.Unsupported, Warnings: t.Warnings}
@@ -196,8 +201,21 @@ func (x *rule) on(s *Shape, t *source.Table) (*bound, *source.Table, error) {
 		if err != nil {
 			return nil, nil, x.fault("projection", text, err)
 		}
-		put(col, computed{plain: -1, e: v, store: store, kinds: readsKind(v)})
+		put(col, computed{plain: -1, e: v, store: store, kinds: readsKind(v), table: tellsTable(it.Expr)})
 		c.aliases[strings.ToLower(name)] = v
+	}
+	if shardKey != "" {
+		if i := out.Column(shardKey); i >= 0 || slices.Contains(reserved, strings.ToLower(shardKey)) {
+			return nil, nil, errs.Userf(errs.InvalidConfig, "route %s: the name %s of shard-key is taken; write shard-key: another_name", t.ID, shardKey)
+		}
+		name := expr.StringValue(t.ID.String(), "utf8mb4_0900_bin")
+		name.Type.Nullable = false
+		v := expr.Literal(name)
+		col, store, err := columnOf(shardKey, v)
+		if err != nil {
+			return nil, nil, err
+		}
+		put(col, computed{plain: -1, e: v, store: store, table: true})
 	}
 	if x.filter != nil {
 		c.filter = true
@@ -213,7 +231,30 @@ func (x *rule) on(s *Shape, t *source.Table) (*bound, *source.Table, error) {
 	if err := x.key(t, out, b); err != nil {
 		return nil, nil, err
 	}
+	if shardKey != "" {
+		out.PrimaryKey = append([]string{shardKey}, out.PrimaryKey...)
+	}
 	return b, out, nil
+}
+
+// tellsTable reports whether an expression reads the source table's name.
+func tellsTable(e syntax.Expr) (found bool) {
+	syntax.Walk(e, func(n syntax.Node) bool {
+		if r, ok := n.(*syntax.ColumnRef); ok && (strings.EqualFold(r.Column(), tableName) || strings.EqualFold(r.Column(), schemaName)) {
+			found = true
+		}
+		return !found
+	})
+	return found
+}
+
+// TellsTable reports whether one of the columns tells the source table, so that
+// rows of several tables differ in it.
+func (s *Shape) TellsTable(columns []string) bool {
+	return len(s.chain) > 0 && slices.ContainsFunc(columns, func(name string) bool {
+		i := s.Output.Column(name)
+		return i >= 0 && s.chain[0].cols[i].table
+	})
 }
 
 func readsKind(e expr.Expr) (found bool) {

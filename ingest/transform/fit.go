@@ -203,6 +203,9 @@ func converter(c source.Column, to catalog.Type, declared string) (storer, bool)
 		return nil, true
 	}
 	a, b := classOf(from, c.Declared), classOf(to, declared)
+	if times := strings.HasPrefix(c.Declared, "time") && strings.HasPrefix(declared, "time"); times && from.Equal(to) {
+		return nil, c.Declared <= declared // time, time(1) … time(6)
+	}
 	asIs := func(ok bool) (storer, bool) { return nil, ok }
 	switch {
 	case a == integer && b == integer:
