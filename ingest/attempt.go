@@ -348,15 +348,17 @@ func (a *attempt) beginChunks(t *sink.Table, tables []*source.Table, pos source.
 	if rows < chunkedRows && bytes < chunkedBytes {
 		return false, nil
 	}
-	schema, warnings, err := a.p.lakeSchema(t.ID, tables)
+	schema, warnings, err := a.p.lakeSchema(a.targets[t.ID.String()], tables)
 	if err != nil || !a.set.CanCopyInChunks(schema) {
 		return false, err
 	}
 	for _, d := range tables { // two source rows of one lake key have an order, which chunks would lose
-		for _, k := range d.PrimaryKey {
-			if !slices.Contains(schema.PrimaryKeys, k) || len(tables) > 1 && len(schema.PrimaryKeys) == len(d.PrimaryKey) {
-				return false, nil
-			}
+		shape, err := a.p.rules.Bind(d, a.targets[t.ID.String()].ShardKey)
+		if err != nil {
+			return false, err
+		}
+		if !shape.KeepsKey(schema.PrimaryKeys) || len(tables) > 1 && !shape.TellsTable(schema.PrimaryKeys) {
+			return false, nil
 		}
 	}
 	for _, w := range warnings {

@@ -330,6 +330,29 @@ func (x *rule) key(t *source.Table, out *source.Table, b *bound) error {
 	return nil
 }
 
+// KeepsKey reports whether the columns of the source's key pass as they are into
+// the named columns of the lake's key: then no two source rows are one lake row.
+func (s *Shape) KeepsKey(lake []string) bool {
+	for _, k := range s.Source.PrimaryKey {
+		kept := slices.ContainsFunc(lake, func(name string) bool {
+			i := s.Output.Column(name)
+			if i < 0 {
+				return false
+			}
+			for _, b := range s.chain {
+				if p := b.cols[i].plain; p < 0 || s.Source.Columns[p].Name != k {
+					return false
+				}
+			}
+			return len(s.chain) > 0 || name == k
+		})
+		if !kept {
+			return false
+		}
+	}
+	return true
+}
+
 // Computed reports whether a column of the output is no plain column of the
 // source.
 func (s *Shape) Computed(i int) bool { return len(s.chain) > 0 && s.chain[0].cols[i].plain < 0 }
