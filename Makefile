@@ -10,7 +10,7 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 # Packages whose code runs concurrently; make test runs them with -race too.
 RACE = ./connector/... ./scan/... ./server/exec/... ./server/session/... ./server/mysql/... ./ingest/...
 
-.PHONY: build deps test test-go test-race test-dml logictest interop interop-read interop-random interop-histories lint fuzz demo bench bench-paimon bench-sql bench-large bench-plan endurance clean
+.PHONY: build deps test test-go test-race test-dml logictest test-tpcds interop interop-read interop-random interop-histories lint fuzz demo bench bench-paimon bench-sql bench-large bench-plan endurance clean
 
 build: ## the binary, bin/thermocline
 	@mkdir -p bin
@@ -43,6 +43,12 @@ test-dml: ## DML_SCRIPTS random scripts of INSERT, UPDATE, DELETE …, compared 
 
 logictest: ## all 25,000 queries of the logic tests over Paimon tables; make test runs a tenth; needs ../shared
 	THERMOCLINE_SHARED=required THERMOCLINE_LOGICTEST=all go test -count=1 -timeout 120m -run 'TestLogic$$' -v ./server/session
+
+SF ?= 1
+test-tpcds: ## the 99 queries of TPC-DS at scale factor SF (0.01, 0.1 or 1) equal DuckDB's answers; make test has 0.01; needs ../shared
+	@eval "$$(.ci/deps)"; d=$${XDG_CACHE_HOME:-$$HOME/.cache}/thermocline-tpcds-$(SF); \
+	[ -f "$$d/scale" ] || "$$THERMOCLINE_PYMYSQL" .ci/tpcds.py "$$d" $(SF); \
+	THERMOCLINE_SHARED=required THERMOCLINE_TPCDS="$$d" go test -count=1 -timeout 6h -run 'TestTPCDS$$' -v ./server/session
 
 N ?= 1000
 SEED ?= 1

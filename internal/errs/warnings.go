@@ -5,6 +5,7 @@ const (
 	Deprecated          Kind = "deprecated"                 // 1287
 	WrongValueForFunc   Kind = "wrong value for function"   // 1411
 	DatetimeOverflow    Kind = "datetime overflow"          // 1441
+	DateOutOfRange      Kind = "date out of range"          // 6527
 	GroupConcatCut      Kind = "group_concat cut"           // 1260
 	InvalidCharacter    Kind = "invalid character string"   // 1300
 	ResultTooLong       Kind = "result too long"            // 1301

@@ -293,6 +293,9 @@ func comparableTemporal(ctx *Context, a, b Expr) (Expr, Expr, Type, error) {
 				return both(t)
 			}
 		}
+		if ta.Class == Time && nb.Class == Double {
+			return both(TDouble)
+		}
 		ctx.warn("Warning", errs.TruncatedValue, "Incorrect %s value: '%s' for column %s at row 1", lower(ta.sqlName()), shown(AppendText(nil, l.Val.Type, l.Val.Vec, 0, nil)), a)
 	}
 	if ta.Class != Time && tb.Class == Year {

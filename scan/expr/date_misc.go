@@ -140,7 +140,7 @@ func init() {
 				ev.rows(func(i int) {
 					us := a[i&am] + b[i&bm]
 					if !validDateTime(us) {
-						ev.ctx.warn("Warning", errs.DatetimeOverflow, "Datetime function: datetime field overflow")
+						ev.ctx.warn("Warning", errs.DateOutOfRange, "DATETIME value is out of range in '%s'", ev.c)
 						out.SetNull(i)
 						return
 					}

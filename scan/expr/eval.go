@@ -101,6 +101,10 @@ func (c *call) String() string {
 	return strings.ToLower(c.name) + "(" + strings.Join(parts, ",") + ")"
 }
 
+// evaluatesAll are the functions whose later arguments give their warnings and
+// errors although an earlier one is NULL.
+var evaluatesAll = map[string]bool{"+": true, "-": true, "*": true, "/": true, "%": true, "DIV": true, "DATEDIFF": true}
+
 // Eval implements Expr.
 func (c *call) Eval(ctx *Context, b *vector.Batch) (*vector.Vec, error) {
 	ev := evaluation{ctx: ctx, c: c, b: b, n: b.Len, sel: b.Sel}
@@ -109,7 +113,7 @@ func (c *call) Eval(ctx *Context, b *vector.Batch) (*vector.Vec, error) {
 	}
 	ev.args = make([]*vector.Vec, len(c.args))
 	constant := !c.perRow
-	dict := -1
+	dict, null := -1, false
 	for i, a := range c.args {
 		v, err := a.Eval(ctx, b)
 		if err != nil {
@@ -129,9 +133,15 @@ func (c *call) Eval(ctx *Context, b *vector.Batch) (*vector.Vec, error) {
 			}
 		case vector.Const:
 			if !c.nulls && v.IsNull(0) {
-				return vector.NewNull(c.typ.Physical(), b.Len), nil
+				if !evaluatesAll[c.name] {
+					return vector.NewNull(c.typ.Physical(), b.Len), nil
+				}
+				null = true
 			}
 		}
+	}
+	if null {
+		return vector.NewNull(c.typ.Physical(), b.Len), nil
 	}
 	if constant {
 		ev.n, ev.sel = 1, nil

@@ -15,6 +15,9 @@ import (
 // Errors: errs.UnknownFunction, WrongArgCount, CollationMix, Unsupported.
 func Call(ctx *Context, name string, args ...Expr) (Expr, error) {
 	name = upper(name)
+	if name == "JSON_MERGE" {
+		ctx.warn("Warning", errs.Deprecated, "'JSON_MERGE' is deprecated and will be removed in a future release. Please use JSON_MERGE_PRESERVE/JSON_MERGE_PATCH instead")
+	}
 	if to, ok := aliases[name]; ok {
 		name = to
 	}

@@ -368,7 +368,12 @@ func runCase(ctx *Context, tables map[string]*semTable, sql string) (*semResult,
 		}
 		scope.groups = map[string]Expr{}
 		for i, k := range keys {
-			scope.groups[k.Key()] = Column(i, k.Type(), k.String())
+			raw := k.Key()
+			if !isColumn(k) {
+				k = Materialized(ctx, k)
+				keys[i] = k
+			}
+			scope.groups[raw] = Column(i, k.Type(), k.String())
 		}
 		scope.aggs, scope.aggCol = &aggs, len(keys)
 	}
@@ -585,7 +590,7 @@ var codes = map[errs.Kind]int{errs.NotSupported: 1235, errs.UnknownColumn: 1054,
 	errs.OutOfRange: 1690, errs.DivisionByZero: 1365, errs.TruncatedValue: 1292, errs.WrongValue: 1525, errs.ValueOutOfRange: 1264, errs.InvalidJSON: 3140,
 	errs.IncorrectDecimal: 1366, errs.OperandColumns: 1241, errs.CollationMix: 1267, errs.UnknownCollation: 1273, errs.UnknownCharset: 1115, errs.CharsetForCollation: 1253,
 	errs.TooBigPrecision: 1426, errs.TooBigScale: 1425, errs.WrongFieldSpec: 1427, errs.InvalidGroupBy: 1111, errs.Syntax: 1064, errs.UnknownTimeZone: 1298,
-	errs.Deprecated: 1287, errs.WrongValueForFunc: 1411, errs.DatetimeOverflow: 1441, errs.GroupConcatCut: 1260, errs.InvalidCharacter: 1300, errs.ResultTooLong: 1301,
+	errs.Deprecated: 1287, errs.WrongValueForFunc: 1411, errs.DatetimeOverflow: 1441, errs.DateOutOfRange: 6527, errs.GroupConcatCut: 1260, errs.InvalidCharacter: 1300, errs.ResultTooLong: 1301,
 	errs.InvalidLogarithm: 3020, errs.IllegalValue: 1367, errs.InvalidJSONArg: 3141, errs.JSONDepth: 3157, errs.JSONArgType: 3064, errs.JSONBoolean: 3986, errs.JSONNotCell: 3165, errs.JSONVacuousPath: 3153, errs.RegexpSyntax: 3688, errs.RegexpEscape: 3689, errs.RegexpParen: 3691, errs.RegexpInterval: 3692, errs.RegexpMaxMin: 3693, errs.RegexpBracket: 3696, errs.RegexpRange: 3697, errs.RegexpCharset: 3995, errs.DeprecatedDelimiter: 4095, errs.DeprecatedCharset: 3719, errs.DeprecatedNational: 3720, errs.InvalidJSONCast: 3156,
 	errs.UnsignedComplement: 1105, errs.InvalidJSONPath: 3143, errs.InvalidJSONCharset: 3144, errs.InvalidJSONType: 3146, errs.JSONKeyNull: 3158,
 	errs.JSONPathWildcard: 3149, errs.JSONOneOrAll: 3154, errs.JSONMissing: 3966, errs.InvalidRegexp: 3685, errs.RegexpIndex: 3686}

@@ -75,3 +75,13 @@ func (s *StoredExpr) Traits() Traits { return ReadsColumns }
 func (s *StoredExpr) Key() string { return "@" + strconv.Itoa(s.Pos) }
 
 func (s *StoredExpr) String() string { return s.Name }
+
+// Materialized returns a computed value as MySQL keeps it in a temporary table,
+// for GROUP BY, DISTINCT or windows: a YEAR becomes INT UNSIGNED there.
+func Materialized(ctx *Context, e Expr) Expr {
+	t := e.Type()
+	if t.Class != Year {
+		return e
+	}
+	return convert(ctx, e, Type{Class: Int, Nullable: t.Nullable, Width: 4, Unsigned: true, Precision: 4, Coercibility: 5})
+}

@@ -112,6 +112,9 @@ func ints(ctx *Context, t Type, v *vector.Vec, unsigned bool) func(i int) int64 
 			}
 			r := roundWallFraction(us, 0, cut)
 			if !validDateTime(r) { // 9999-12-31 23:59:59.5 and later
+				if ctx != nil {
+					ctx.warn("Warning", errs.DatetimeOverflow, "Datetime function: datetime field overflow")
+				}
 				d, _ := splitDateTime(us)
 				return dateNumber(d) * 1000000
 			}

@@ -120,6 +120,7 @@ var kinds = map[errs.Kind]code{
 	errs.Deprecated:          {1287, "HY000"},
 	errs.WrongValueForFunc:   {1411, "HY000"},
 	errs.DatetimeOverflow:    {1441, "22008"},
+	errs.DateOutOfRange:      {6527, "22003"},
 	errs.GroupConcatCut:      {1260, "HY000"},
 	errs.InvalidCharacter:    {1300, "HY000"},
 	errs.ResultTooLong:       {1301, "HY000"},

@@ -40,6 +40,8 @@ func (bl *block) groupKey(ast syntax.Expr) (int, error) {
 				return 0, err
 			}
 			at = i
+		} else if len(e.Qualifier()) == 0 {
+			bl.warnAmbiguous(e)
 		}
 	}
 	var x expr.Expr
@@ -67,12 +69,16 @@ func (bl *block) groupKey(ast syntax.Expr) (int, error) {
 	}
 	id, ok := bl.keyIndex[x.Key()]
 	if !ok {
-		c := Column{Name: "key", Type: x.Type()}
+		raw := x
+		var c Column
 		if id, plain := plainColumn(x); plain {
 			c = b.cols[id]
+		} else {
+			x = expr.Materialized(b.env.Expr, x)
+			c = Column{Name: "key", Type: x.Type()}
 		}
 		id = b.newCol(c)
-		bl.keyIndex[x.Key()] = id
+		bl.keyIndex[raw.Key()], bl.keyIndex[x.Key()] = id, id
 		bl.keys = append(bl.keys, Item{id, x})
 	}
 	n := 0
@@ -85,6 +91,22 @@ func (bl *block) groupKey(ast syntax.Expr) (int, error) {
 		bl.items[at].key = n + 1
 	}
 	return n, nil
+}
+
+// warnAmbiguous warns, as MySQL does, of a name of GROUP BY that is both a
+// column's, which it means, and an alias of something else.
+func (bl *block) warnAmbiguous(e *syntax.ColumnRef) {
+	for _, it := range bl.items {
+		if !strings.EqualFold(it.name, e.Column()) || it.ast == nil {
+			continue
+		}
+		if c, ok := it.ast.(*syntax.ColumnRef); ok && strings.EqualFold(c.Column(), e.Column()) {
+			continue
+		}
+		bl.b.env.Expr.Warnings.Add(expr.Warning{Level: "Warning", Kind: errs.AmbiguousColumn,
+			Message: "Column '" + e.Column() + "' in group statement is ambiguous"})
+		return
+	}
 }
 
 // call handles aggregate and window calls.

@@ -318,8 +318,9 @@ func (s *scope) grouping(f *syntax.FuncCall) (expr.Expr, error) {
 			return nil, err
 		}
 		at := -1
+		id, ok := bl.keyIndex[x.Key()]
 		for i, k := range bl.keys {
-			if k.Expr.Key() == x.Key() {
+			if ok && k.ID == id {
 				at = i
 			}
 		}

@@ -228,6 +228,9 @@ func (bl *block) finish(distinct bool, keys []*orderKey) (*result, error) {
 	var items []Item
 	have := colSet{}
 	for _, it := range bl.items {
+		if _, plain := plainColumn(it.bound); (distinct || len(bl.windows) > 0) && !plain {
+			it.bound = expr.Materialized(b.env.Expr, it.bound)
+		}
 		c := Column{Name: it.name, Type: it.bound.Type()}
 		if id, ok := plainColumn(it.bound); ok {
 			o := b.cols[id]

@@ -80,7 +80,7 @@ func (s *scope) window(f *syntax.FuncCall) (expr.Expr, error) {
 	}
 	w.call.ID = bl.b.newCol(Column{Name: strings.ToLower(name), Type: t})
 	bl.windows = append(bl.windows, w)
-	return bl.b.col(w.call.ID), nil
+	return expr.Materialized(bl.b.env.Expr, bl.b.col(w.call.ID)), nil
 }
 
 // afterWindows takes the pending subqueries that read window functions, as

@@ -100,12 +100,22 @@ func session(t testing.TB, s *Server, o OpenOptions) *Session {
 
 // rows runs a statement and returns its rows as lines, columns separated by |.
 func rows(ctx context.Context, s *Session, text string, params ...expr.Value) ([]string, error) {
+	var out []string
+	all, err := cellRows(ctx, s, text, params...)
+	for _, r := range all {
+		out = append(out, strings.Join(r, "|"))
+	}
+	return out, err
+}
+
+// cellRows runs a statement and returns its rows' cells as texts.
+func cellRows(ctx context.Context, s *Session, text string, params ...expr.Value) ([][]string, error) {
 	res, err := s.Execute(ctx, text, params)
 	if err != nil {
 		return nil, err
 	}
 	defer res.Close()
-	var out []string
+	var out [][]string
 	if res.Rows == nil {
 		return nil, nil
 	}
@@ -127,7 +137,7 @@ func rows(ctx context.Context, s *Session, text string, params ...expr.Value) ([
 					cells = append(cells, string(expr.AppendText(nil, res.Columns[c].Type, v, r, s.Zone())))
 				}
 			}
-			out = append(out, strings.Join(cells, "|"))
+			out = append(out, cells)
 		}
 	}
 }
