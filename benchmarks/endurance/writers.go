@@ -137,15 +137,26 @@ func writers(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	for _, s := range servers {
-		if err := s.stop(); err != nil {
+	if *java != "" && *gateway == "" {
+		// Java reads every manifest at each snapshot, which for all of these takes
+		// longer than writing them: it gets the last ones.
+		if _, err := db.ExecContext(ctx, "CALL sys.expire_snapshots(`table` => 'e.t', retain_max => 100, retain_min => 100, older_than => '2100-01-01 00:00:00')"); err != nil {
+			return err
+		}
+		rows := make([]map[int64]int64, len(parts))
+		for i := range parts {
+			rows[i] = parts[i].rows
+		}
+		table := filepath.Join(lake, "e.db", "t")
+		if err := compareJava(ctx, *java, table, rows); err != nil {
+			return err
+		}
+		if err := verify(ctx, *java, table); err != nil {
 			return err
 		}
 	}
-	if *java != "" && *gateway == "" {
-		// Its data files were compared above; reading them at each of thousands of
-		// snapshots takes longer than writing them.
-		if err := verify(ctx, *java, filepath.Join(lake, "e.db", "t"), "--no-data"); err != nil {
+	for _, s := range servers {
+		if err := s.stop(); err != nil {
 			return err
 		}
 	}
