@@ -102,6 +102,24 @@ type BatchReader interface {
 	Close() error
 }
 
+// Pick is shown a batch of which only some columns are there, the others nil, and
+// returns the positions of the rows that are wanted, a part of the batch's
+// selection in its order; nil is all of them, a selection without rows none. The
+// columns it saw are those of the batch that is given afterwards, and what it
+// returns is valid until it is called again.
+type Pick func(b *vector.Batch) ([]uint16, error)
+
+// Picking is a BatchReader that may spare itself the values of unwanted rows.
+type Picking interface {
+	BatchReader
+	// Pick makes the reader, where it can, show each batch to pick with the columns
+	// first (positions in the batch) before it reads the others, and give only
+	// batches of which rows are wanted; values of other rows are unspecified then,
+	// but readable. It is called before the first Next. A batch that pick was not
+	// shown just before is given as without it.
+	Pick(first []int, pick Pick)
+}
+
 // Writable is a table that can be written.
 type Writable interface {
 	catalog.Table

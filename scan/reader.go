@@ -15,7 +15,13 @@ type rangeReader struct {
 	ahead  chan opened        // of the next split, when one is being opened
 	stop   context.CancelFunc // ends the opening
 	closed bool
+
+	first []int
+	pick  connector.Pick
 }
+
+// Pick implements connector.Picking.
+func (r *rangeReader) Pick(first []int, pick connector.Pick) { r.first, r.pick = first, pick }
 
 type opened struct {
 	r   connector.BatchReader
@@ -76,6 +82,9 @@ func (r *rangeReader) advance(ctx context.Context) (bool, error) {
 		return false, got.err
 	}
 	r.cur = got.r
+	if p, ok := r.cur.(connector.Picking); ok && r.pick != nil {
+		p.Pick(r.first, r.pick)
+	}
 	if len(r.splits) > 0 {
 		next := r.splits[0]
 		r.splits = r.splits[1:]

@@ -78,6 +78,7 @@ func openSession(warehouse, limit string) (*session.Session, error) {
 		bytes = int64(float64(info.Totalram) * 0.75)
 		debug.SetMemoryLimit(bytes)
 	}
+	debug.SetGCPercent(400)
 	root := memory.New("process", bytes)
 	cat, err := openCatalog(warehouse, root.Child("metadata", bytes/10))
 	if err != nil {

@@ -158,6 +158,12 @@ func memoryRoot(limit string) (*memory.Budget, error) {
 		}
 	}
 	debug.SetMemoryLimit(n)
+	if os.Getenv("GOGC") == "" {
+		// What lives is small beside what queries go through: collecting at five times
+		// of it instead of twice saves up to a fifth of their time. The limit holds all
+		// the same.
+		debug.SetGCPercent(400)
+	}
 	return memory.New("process", n), nil
 }
 

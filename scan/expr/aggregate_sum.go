@@ -300,21 +300,7 @@ func (s *sumState) Update(groups []uint32, args []*vector.Vec, sel []uint16, n i
 			s.add(groupOf(groups, k), x[i&m])
 		}
 	case s.isWide():
-		for k := range n {
-			i := rowOf(sel, k)
-			if v.Valid != nil && v.IsNull(i) {
-				continue
-			}
-			g := groupOf(groups, k)
-			at := v.At(i)
-			w := v.Values()
-			if w.Kind == vector.I128 {
-				s.wide[g] = s.wide[g].Add(vector.Int256From(w.I128s[at]))
-			} else {
-				s.wide[g] = s.wide[g].Add(w.I256s[at])
-			}
-			s.counts[g]++
-		}
+		s.updateWide(groups, v, sel, n)
 	case v.Kind == vector.I32:
 		x, m := i32s(v)
 		if v.Valid == nil && groups == nil {
@@ -359,6 +345,38 @@ func (s *sumState) Update(groups []uint32, args []*vector.Vec, sel []uint16, n i
 		}
 	}
 	return nil
+}
+
+// updateWide adds decimals of more than 64 bits.
+func (s *sumState) updateWide(groups []uint32, v *vector.Vec, sel []uint16, n int) {
+	w, flat := v.Values(), v.Form == vector.Flat
+	for k := range n {
+		i := rowOf(sel, k)
+		if v.Valid != nil && v.IsNull(i) {
+			continue
+		}
+		g := groupOf(groups, k)
+		if !flat {
+			i = v.At(i)
+		}
+		s.counts[g]++
+		a := &s.wide[g]
+		var c uint64
+		if w.Kind == vector.I128 {
+			x := &w.I128s[i]
+			e := uint64(x.Hi >> 63)
+			a[0], c = bits.Add64(a[0], x.Lo, 0)
+			a[1], c = bits.Add64(a[1], uint64(x.Hi), c)
+			a[2], c = bits.Add64(a[2], e, c)
+			a[3], _ = bits.Add64(a[3], e, c)
+			continue
+		}
+		x := &w.I256s[i]
+		a[0], c = bits.Add64(a[0], x[0], 0)
+		a[1], c = bits.Add64(a[1], x[1], c)
+		a[2], c = bits.Add64(a[2], x[2], c)
+		a[3], _ = bits.Add64(a[3], x[3], c)
+	}
 }
 
 // updateDense adds all rows of a Flat vector without NULLs; false for kinds that

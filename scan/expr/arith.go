@@ -344,6 +344,13 @@ func decMultiply(ev *evaluation) (*vector.Vec, error) {
 			return out, nil
 		case vector.I256:
 			if a.Kind != vector.I256 && b.Kind != vector.I256 && mostWords(ta)+mostWords(tb) <= 9 {
+				if a.Kind == vector.I64 {
+					a, b = b, a
+				}
+				if a.Kind == vector.I128 && b.Kind == vector.I64 {
+					mulLong(ev, out.I256s, a, b)
+					return out, nil
+				}
 				ev.rows(func(i int) { out.I256s[i] = mulWide(wideAt(a, i), wideAt(b, i)) })
 				return out, nil
 			}

@@ -53,3 +53,28 @@ func mulWide(x, y vector.Int128) (z vector.Int256) {
 	}
 	return z
 }
+
+// mulLong multiplies numbers of 128 and 64 bits for the rows that count.
+func mulLong(ev *evaluation, out []vector.Int256, a, b *vector.Vec) {
+	x, xm := i128s(a)
+	y, ym := i64s(b)
+	one := func(i int) {
+		p, q := x[i&xm], y[i&ym]
+		if p.IsInt64() { // most are: a product of two factors of few digits
+			z := mul64(int64(p.Lo), q)
+			e := uint64(z.Hi >> 63)
+			out[i] = vector.Int256{z.Lo, uint64(z.Hi), e, e}
+			return
+		}
+		out[i] = mulWide(p, vector.Int128From(q))
+	}
+	if sel := ev.sel; sel != nil {
+		for _, i := range sel {
+			one(int(i))
+		}
+		return
+	}
+	for i := range out {
+		one(i)
+	}
+}

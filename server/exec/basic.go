@@ -2,6 +2,7 @@ package exec
 
 import (
 	"context"
+	"slices"
 
 	"github.com/thermocline/thermocline/connector"
 	"github.com/thermocline/thermocline/internal/errs"
@@ -20,11 +21,18 @@ type scanner struct {
 	conds []expr.Expr
 	sel   [2][]uint16
 	out   vector.Batch
+
+	filters []filtering
+	seen    *vector.Batch // the batch that the reader showed, of which rows are wanted
 }
 
-func newScanner(x *query, in connector.BatchReader, loads, conds []expr.Expr) *scanner {
+func newScanner(x *query, in connector.BatchReader, loads, conds []expr.Expr, filters []*runtimeFilter) *scanner {
 	s := &scanner{x: x, in: in, loads: loads, conds: conds}
 	need := make([]bool, len(loads))
+	for _, f := range filters {
+		s.filters = append(s.filters, filtering{f: f})
+		need[f.col] = true
+	}
 	for _, c := range conds {
 		for _, i := range expr.ColumnsOf(c) {
 			need[i] = true
@@ -37,12 +45,59 @@ func newScanner(x *query, in connector.BatchReader, loads, conds []expr.Expr) *s
 			s.rest = append(s.rest, i)
 		}
 	}
+	if p, ok := in.(connector.Picking); ok && len(s.first) > 0 && len(s.rest) > 0 {
+		var first []int
+		for _, i := range s.first {
+			for _, c := range expr.ColumnsOf(loads[i]) {
+				if !slices.Contains(first, c) {
+					first = append(first, c)
+				}
+			}
+		}
+		p.Pick(first, s.pick)
+	}
 	return s
+}
+
+// pick implements connector.Pick.
+func (s *scanner) pick(b *vector.Batch) ([]uint16, error) {
+	s.seen = nil
+	if err := s.begin(b); err != nil {
+		return nil, err
+	}
+	if s.out.Rows() == 0 {
+		return []uint16{}, nil
+	}
+	s.seen = b
+	return s.out.Sel, nil
+}
+
+// begin loads the columns that conditions read, and finds the rows that satisfy
+// them.
+func (s *scanner) begin(b *vector.Batch) error {
+	if cap(s.out.Cols) < len(s.loads) {
+		s.out.Cols = make([]*vector.Vec, len(s.loads))
+	}
+	s.out = vector.Batch{Len: b.Len, Sel: b.Sel, Seq: b.Seq, Cols: s.out.Cols[:len(s.loads)]}
+	if err := s.load(b, s.first); err != nil {
+		return err
+	}
+	if err := narrow(s.x, &s.out, s.conds, &s.sel); err != nil {
+		return err
+	}
+	for i := range s.filters {
+		if s.out.Rows() == 0 {
+			return nil
+		}
+		s.filters[i].narrow(&s.out)
+	}
+	return nil
 }
 
 // Next implements operator.
 func (s *scanner) Next(ctx context.Context) (*vector.Batch, error) {
 	for {
+		s.seen = nil
 		b, err := s.in.Next(ctx)
 		if err != nil || b == nil {
 			return nil, err
@@ -50,15 +105,10 @@ func (s *scanner) Next(ctx context.Context) (*vector.Batch, error) {
 		if b.Kinds != nil {
 			return nil, errs.Internalf("run query: a table scan gave row kinds")
 		}
-		if cap(s.out.Cols) < len(s.loads) {
-			s.out.Cols = make([]*vector.Vec, len(s.loads))
-		}
-		s.out = vector.Batch{Len: b.Len, Sel: b.Sel, Seq: b.Seq, Cols: s.out.Cols[:len(s.loads)]}
-		if err := s.load(b, s.first); err != nil {
-			return nil, err
-		}
-		if err := narrow(s.x, &s.out, s.conds, &s.sel); err != nil {
-			return nil, err
+		if s.seen == nil {
+			if err := s.begin(b); err != nil {
+				return nil, err
+			}
 		}
 		if s.out.Rows() == 0 {
 			continue

@@ -25,7 +25,10 @@ func (l layout) at(id plan.ColID) int {
 }
 
 // compiler turns nodes into pipes.
-type compiler struct{ x *query }
+type compiler struct {
+	x       *query
+	filters []*runtimeFilter // of operators above, for the scans below
+}
 
 // bind replaces column ids by positions and subqueries by what they gave.
 func (c compiler) bind(e expr.Expr, l layout) (expr.Expr, error) {
@@ -184,12 +187,21 @@ func (c compiler) scan(n *plan.Scan) (pipe, layout, error) {
 		for _, e := range conds {
 			push = connector.AndOf(push, expr.ToPredicate(x.env.Expr, e, stored))
 		}
+		var filters []*runtimeFilter
+		if !x.env.Options.NoPruning {
+			for _, f := range c.filters {
+				if f.scan == n && f.known() {
+					filters = append(filters, f)
+					push = connector.AndOf(push, f.predicate(x.env.Expr, stored))
+				}
+			}
+		}
 		src, err := scan.Open(ctx, n.Use.Snapshot, scan.Request{Columns: cols, Filter: push, Options: x.env.Options, Budget: x.budget})
 		if err != nil {
 			return nil, err
 		}
 		return []phase{{ranges: src.Ranges(), rows: src.Rows(), open: func(_ context.Context, i int) (operator, error) {
-			return newScanner(x, src.Reader(i), loads, conds), nil
+			return newScanner(x, src.Reader(i), loads, conds, filters), nil
 		}}}, nil
 	}}
 	return p, out, nil

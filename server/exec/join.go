@@ -13,7 +13,8 @@ import (
 // join compiles a join: the right side is read into memory (with a hash table
 // over its keys, if there are any), then the left side's pipeline goes past it.
 func (c compiler) join(n *plan.Join) (pipe, layout, error) {
-	left, ll, err := c.node(n.Left)
+	filters := c.joinFilters(n)
+	left, ll, err := c.with(filters).node(n.Left)
 	if err != nil {
 		return pipe{}, nil, err
 	}
@@ -62,6 +63,9 @@ func (c compiler) join(n *plan.Join) (pipe, layout, error) {
 		}
 		if err := j.build(ctx, rp); err != nil {
 			return nil, err
+		}
+		for _, f := range filters {
+			f.learn(j)
 		}
 		lp, err := left.start(ctx)
 		if err != nil {

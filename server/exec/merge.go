@@ -80,7 +80,7 @@ func (x *merging) bind(q *query) error {
 	for _, col := range x.m.Query.Columns {
 		l = append(l, col.ID)
 	}
-	comp := compiler{q}
+	comp := compiler{x: q}
 	for _, w := range x.m.Whens {
 		b := &branch{When: w}
 		var err error

@@ -61,7 +61,7 @@ func Run(ctx context.Context, q *plan.Query, env Env) (connector.BatchReader, er
 
 // open starts a plan and returns the operator of the given columns.
 func (x *query) open(n plan.Node, cols []plan.Column) (operator, error) {
-	c := compiler{x}
+	c := compiler{x: x}
 	p, layout, err := c.node(n)
 	if err != nil {
 		return nil, err

@@ -51,7 +51,7 @@ func (c compiler) recursive(n *plan.Recursive) (pipe, layout, error) {
 
 // step runs the anchor or a step and returns its new rows.
 func (x *query) step(ctx context.Context, n *plan.Recursive, in plan.Node, seen *groupTable, acct *account, held int64) (*rowStore, error) {
-	p, _, err := compiler{x}.node(in)
+	p, _, err := compiler{x: x}.node(in)
 	if err != nil {
 		return nil, err
 	}

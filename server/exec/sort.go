@@ -20,13 +20,16 @@ import (
 // in DuckDB and CockroachDB); rows with equal keys keep the order in which they
 // came.
 func (c compiler) sort(in plan.Node, keys []plan.SortKey, count, offset int64) (pipe, layout, error) {
-	p, l, err := c.node(in)
-	if err != nil {
-		return pipe{}, nil, err
-	}
 	s := &sorting{x: c.x, keep: -1, op: c.x.grower("sort")}
 	if count >= 0 {
 		s.keep = count + offset
+		if s.filter = c.topFilter(in, keys[0]); s.filter != nil {
+			c = c.with([]*runtimeFilter{s.filter})
+		}
+	}
+	p, l, err := c.node(in)
+	if err != nil {
+		return pipe{}, nil, err
 	}
 	for _, k := range keys {
 		e, err := c.bind(k.Expr, l)
@@ -77,6 +80,8 @@ type sorting struct {
 	all  *run          // of the ranges that were delivered
 	file *spill.Writer // of sorted runs, nil: nothing was spilled
 	runs []spilledRun
+	// filter tells the scan below which rows cannot be among those kept; nil: none.
+	filter *runtimeFilter
 }
 
 // run holds rows and their keys.
@@ -194,6 +199,9 @@ func (r *run) cut(least int64) {
 	next.rows.add(cols, nil, len(order))
 	next.limit = worst
 	*r = next
+	if r.s.filter != nil {
+		r.s.filter.bound(worst, r.s.flip[0])
+	}
 }
 
 // merge adds the rows of a later range.

@@ -35,7 +35,7 @@ func (c *change) bindSets(x *query, t *plan.Target, cols []plan.Column, sets []p
 		l = append(l, col.ID)
 	}
 	for _, s := range sets {
-		v, err := (compiler{x}).bind(s.Value, l)
+		v, err := (compiler{x: x}).bind(s.Value, l)
 		if err != nil {
 			return nil, err
 		}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/thermocline/thermocline/catalog"
 	"github.com/thermocline/thermocline/internal/errs"
@@ -17,6 +18,11 @@ type column interface {
 	// next returns the next n rows, which the row group has. The vector is valid
 	// until the next call.
 	next(n int) (*vector.Vec, error)
+	// skip moves past the next n rows.
+	skip(n int) error
+	// some is next for a caller who looks at the rows of an ascending selection
+	// only: the others' values are unspecified.
+	some(n int, sel []uint16) (*vector.Vec, error)
 }
 
 // newColumn returns the reader of a wanted column; n is nil when the file lacks
@@ -58,6 +64,10 @@ func (c nullColumn) next(n int) (*vector.Vec, error) {
 	return c.v, nil
 }
 
+func (c nullColumn) skip(int) error { return nil }
+
+func (c nullColumn) some(n int, _ []uint16) (*vector.Vec, error) { return c.next(n) }
+
 // leaf is the cursor over the pages of one leaf's chunk.
 type leaf struct {
 	pf    *file
@@ -67,6 +77,14 @@ type leaf struct {
 	defs  hybrid
 	reps  hybrid
 	left  int // entries left in the page
+
+	// A page is loaded when its first value is needed, and the dictionary with the
+	// first page that is.
+	lazy    bool // the page at hand is not loaded
+	pending page // that page
+	skipped int  // its entries that were skipped
+	dictAt  page // the dictionary, when hasDict and it is not loaded
+	hasDict bool
 }
 
 func (l *leaf) start(g *rowGroup) error {
@@ -77,14 +95,23 @@ func (l *leaf) start(g *rowGroup) error {
 	l.pages.fresh = l.dec.views()
 	l.pages.reset(l.pf, c)
 	l.dec.reset()
-	l.left = 0
+	l.left, l.lazy, l.hasDict = 0, false, false
 	return nil
 }
 
-// advance makes the next data page current; it has at least one entry.
+// advance makes the next data page current and loads it; it has at least one
+// entry.
 func (l *leaf) advance() error {
+	if err := l.turn(); err != nil {
+		return err
+	}
+	return l.open()
+}
+
+// turn makes the next data page current, without loading it.
+func (l *leaf) turn() error {
 	for {
-		pg, ok, err := l.pages.next()
+		pg, ok, err := l.pages.header()
 		if err != nil {
 			return err
 		}
@@ -92,21 +119,42 @@ func (l *leaf) advance() error {
 			return errors.New("the column has fewer values than rows")
 		}
 		if pg.kind == pageDict {
-			if err := l.dictionary(&pg); err != nil {
-				return err
-			}
+			l.dictAt, l.hasDict = pg, true
 			continue
 		}
 		if pg.values == 0 {
 			continue
 		}
-		data, err := l.startLevels(&pg)
-		if err != nil {
+		l.pending, l.lazy, l.skipped = pg, true, 0
+		l.left = int(pg.values)
+		return nil
+	}
+}
+
+// open loads the current page, when that was not done.
+func (l *leaf) open() error {
+	if !l.lazy {
+		return nil
+	}
+	l.lazy = false
+	if l.hasDict {
+		l.hasDict = false
+		if err := l.pages.load(&l.dictAt); err != nil {
 			return err
 		}
-		l.left = int(pg.values)
-		return l.dec.page(pg.encoding, data, int(pg.values))
+		if err := l.dictionary(&l.dictAt); err != nil {
+			return err
+		}
 	}
+	pg := &l.pending
+	if err := l.pages.load(pg); err != nil {
+		return err
+	}
+	data, err := l.startLevels(pg)
+	if err != nil {
+		return err
+	}
+	return l.dec.page(pg.encoding, data, int(pg.values))
 }
 
 // dictionary takes the chunk's dictionary.
@@ -182,6 +230,7 @@ type flatColumn struct {
 	index  *pageLayout
 	row    int64 // the next row of the group
 	opened bool  // a page of the group has been read
+	levels []uint64
 }
 
 func (c *flatColumn) start(g *rowGroup) error {
@@ -189,18 +238,88 @@ func (c *flatColumn) start(g *rowGroup) error {
 	return c.leaf.start(g)
 }
 
-func (c *flatColumn) next(n int) (*vector.Vec, error) {
+func (c *flatColumn) next(n int) (*vector.Vec, error) { return c.some(n, nil) }
+
+// skip implements column.
+func (c *flatColumn) skip(n int) error {
+	for n > 0 {
+		if c.left == 0 {
+			if err := c.turn(); err != nil {
+				return err
+			}
+		}
+		k := min(n, c.left)
+		if c.lazy {
+			c.skipped += k
+		} else if err := c.skipPage(k); err != nil {
+			return err
+		}
+		c.left -= k
+		n -= k
+	}
+	return nil
+}
+
+// skipPage moves past k rows of the current page, which is loaded.
+func (c *flatColumn) skipPage(k int) error {
+	present := k
+	if c.node.def > 0 && !c.defs.allOnes(k) {
+		c.levels = slices.Grow(c.levels[:0], (k+63)/64)[:(k+63)/64]
+		clear(c.levels)
+		var err error
+		if present, err = c.defs.bits(c.levels, 0, k); err != nil {
+			return err
+		}
+	}
+	return c.dec.skip(present)
+}
+
+// ready loads the current page and moves to its first row that was not skipped.
+func (c *flatColumn) ready() error {
+	if !c.lazy {
+		return nil
+	}
+	if err := c.open(); err != nil {
+		return err
+	}
+	k := c.skipped
+	c.skipped = 0
+	if k == 0 {
+		return nil
+	}
+	return c.skipPage(k)
+}
+
+// some implements column; a nil selection is all rows.
+func (c *flatColumn) some(n int, sel []uint16) (*vector.Vec, error) {
 	out := c.out
 	out.Reset()
 	c.dec.begin()
 	strs, _ := c.dec.(*stringDecoder)
 	for n > 0 {
 		if c.left == 0 {
-			if err := c.advance(); err != nil {
+			if err := c.turn(); err != nil {
 				return nil, err
 			}
 		}
 		k := min(n, c.left)
+		if sel != nil {
+			for len(sel) > 0 && int(sel[0]) < out.Len {
+				sel = sel[1:]
+			}
+			if len(sel) == 0 || int(sel[0]) >= out.Len+k {
+				// Nobody looks at these rows.
+				if err := c.skip(k); err != nil {
+					return nil, err
+				}
+				c.blank(k)
+				n -= k
+				continue
+			}
+		}
+		if err := c.ready(); err != nil {
+			return nil, err
+		}
 		if strs != nil {
 			if out.Len == 0 && strs.dictCodes() {
 				out.Form, out.Dict = vector.Dict, strs.words
@@ -216,6 +335,34 @@ func (c *flatColumn) next(n int) (*vector.Vec, error) {
 		n -= k
 	}
 	return out, nil
+}
+
+// blank appends k rows that nobody looks at.
+func (c *flatColumn) blank(k int) {
+	out := c.out
+	if out.Valid != nil {
+		c.growValid(out.Len + k)
+		setBits(out.Valid, out.Len, k)
+	}
+	switch {
+	case out.Form == vector.Dict:
+		clear(grow(&out.Codes, k))
+	case out.Kind == vector.I8:
+		clear(grow(&out.I8s, k))
+	case out.Kind == vector.I32:
+		clear(grow(&out.I32s, k))
+	case out.Kind == vector.I64:
+		clear(grow(&out.I64s, k))
+	case out.Kind == vector.I128:
+		clear(grow(&out.I128s, k))
+	case out.Kind == vector.F32:
+		clear(grow(&out.F32s, k))
+	case out.Kind == vector.F64:
+		clear(grow(&out.F64s, k))
+	case out.Kind == vector.Str:
+		clear(grow(&out.Views, k))
+	}
+	out.Len += k
 }
 
 // undict turns a vector of Dict form into a Flat one that shares the

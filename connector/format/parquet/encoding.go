@@ -113,6 +113,28 @@ func (h *hybrid) read(dst []uint32) error {
 	return nil
 }
 
+// skip moves past n values.
+func (h *hybrid) skip(n int) error {
+	for n > 0 {
+		switch {
+		case h.run > 0:
+			k := min(h.run, n)
+			h.run -= k
+			n -= k
+		case h.left > 0:
+			k := min(h.left, n)
+			h.bit += k * int(h.width)
+			h.left -= k
+			n -= k
+		default:
+			if err := h.fill(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // levels fills dst with levels of at most eight bits.
 func (h *hybrid) levels(dst []uint8) error {
 	for len(dst) > 0 {

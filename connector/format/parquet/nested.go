@@ -325,3 +325,12 @@ func (a *assembly) append(out *vector.Vec) error {
 	out.CloseList()
 	return nil
 }
+
+// skip implements column.
+func (c *nestedColumn) skip(n int) error {
+	_, err := c.next(n)
+	return err
+}
+
+// some implements column.
+func (c *nestedColumn) some(n int, _ []uint16) (*vector.Vec, error) { return c.next(n) }

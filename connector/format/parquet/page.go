@@ -47,6 +47,7 @@ func codecName(c int32) string {
 // unless the reader was told to keep them.
 type page struct {
 	pageHeader
+	at     int64  // of its bytes in the file
 	levels []byte // v2: repetition, then definition levels; v1: empty
 	data   []byte // v1: levels and values; v2: values
 }
@@ -115,6 +116,15 @@ func (p *pageReader) bytes(off, n int64) ([]byte, error) {
 
 // next returns the next dictionary or data page, or false at the end.
 func (p *pageReader) next() (pg page, ok bool, err error) {
+	if pg, ok, err = p.header(); err == nil && ok {
+		err = p.load(&pg)
+	}
+	return pg, ok, err
+}
+
+// header moves past the next dictionary or data page and returns it without its
+// bytes, for load.
+func (p *pageReader) header() (pg page, ok bool, err error) {
 	for p.off < p.end {
 		var n int
 		for size := int64(512); ; size *= 8 {
@@ -148,21 +158,26 @@ func (p *pageReader) next() (pg page, ok bool, err error) {
 				return pg, false, fmt.Errorf("the pages hold more than the column's %d values", p.c.values)
 			}
 		}
-		raw, err := p.bytes(at, size)
-		if err != nil {
-			return pg, false, err
-		}
-		if pg.hasCRC && crc32.ChecksumIEEE(raw) != pg.crc {
-			return pg, false, fmt.Errorf("the page at %d fails its checksum", p.off)
-		}
-		err = p.decompress(&pg, raw)
-		if err != nil {
-			return pg, false, fmt.Errorf("page at %d: %w", p.off, err)
-		}
+		pg.at = at
 		p.off = at + size
 		return pg, true, nil
 	}
 	return pg, false, nil
+}
+
+// load reads and decompresses a page.
+func (p *pageReader) load(pg *page) error {
+	raw, err := p.bytes(pg.at, int64(pg.compressedSize))
+	if err != nil {
+		return err
+	}
+	if pg.hasCRC && crc32.ChecksumIEEE(raw) != pg.crc {
+		return fmt.Errorf("the page at %d fails its checksum", pg.at)
+	}
+	if err = p.decompress(pg, raw); err != nil {
+		return fmt.Errorf("page at %d: %w", pg.at, err)
+	}
+	return nil
 }
 
 // decompress fills pg.levels and pg.data.

@@ -350,16 +350,14 @@ func (c *flatColumn) seek(row, to int64) error {
 	if c.row < x.first[page] || c.row == 0 && !c.opened {
 		if !c.opened && x.at[0] > c.pages.c.start {
 			// The dictionary comes first.
-			pg, ok, err := c.pages.next()
+			pg, ok, err := c.pages.header()
 			if err != nil {
 				return err
 			}
 			if !ok || pg.kind != pageDict {
 				return errors.New("the page index leaves out a page")
 			}
-			if err := c.dictionary(&pg); err != nil {
-				return err
-			}
+			c.dictAt, c.hasDict = pg, true
 		}
 		last := page
 		for last+1 < len(x.at) && x.first[last+1] < to {
@@ -372,7 +370,7 @@ func (c *flatColumn) seek(row, to int64) error {
 		c.pages.off = x.at[page]
 		c.pages.ahead = min(readAhead, end-x.at[page])
 		c.left = 0
-		if err := c.advance(); err != nil {
+		if err := c.turn(); err != nil {
 			return err
 		}
 		if int64(c.left) != x.first[page+1]-x.first[page] {
@@ -382,12 +380,8 @@ func (c *flatColumn) seek(row, to int64) error {
 		at = c.row
 	}
 	c.opened = true
-	for at < row {
-		n := min(row-at, 1<<12)
-		if _, err := c.next(int(n)); err != nil {
-			return err
-		}
-		at += n
+	if err := c.skip(int(row - at)); err != nil {
+		return err
 	}
 	c.row = row
 	return nil

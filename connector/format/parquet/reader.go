@@ -3,6 +3,7 @@ package parquet
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/thermocline/thermocline/connector"
 	"github.com/thermocline/thermocline/connector/fileio"
@@ -30,8 +31,22 @@ type reader struct {
 	ranges      []rowRange // of the current row group, still to read; nil: all of it
 	base        int64      // row number of the group's first row
 
+	pick  connector.Pick // nil: all rows are wanted
+	first []int          // the columns that it sees
+	later []int          // the others
+
 	err    error // an error stays
 	closed bool
+}
+
+// Pick implements connector.Picking.
+func (r *reader) Pick(first []int, pick connector.Pick) {
+	r.pick, r.first, r.later = pick, first, nil
+	for i := range r.cols {
+		if !slices.Contains(first, i) {
+			r.later = append(r.later, i)
+		}
+	}
 }
 
 // NewReader implements format.Format.
@@ -152,6 +167,22 @@ func (r *reader) Next(ctx context.Context) (_ *vector.Batch, err error) {
 		}
 	}()
 	defer guard(r.pf.path, &err)
+	for {
+		b, err := r.batchOf()
+		if err != nil || b == nil {
+			return nil, err
+		}
+		if r.pick == nil || b.Sel == nil || len(b.Sel) > 0 {
+			return b, nil
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// batchOf reads the next batch, whose selection is what was picked.
+func (r *reader) batchOf() (*vector.Batch, error) {
 	for r.left == 0 {
 		if r.group == len(r.pf.meta.groups) {
 			return nil, nil
@@ -185,16 +216,15 @@ func (r *reader) Next(ctx context.Context) (_ *vector.Batch, err error) {
 	if r.ranges != nil {
 		n = int(min(int64(n), r.ranges[0].to-(r.seq-r.base)))
 	}
-	r.batch.Len, r.batch.Seq = n, r.seq
-	for i, c := range r.cols {
-		v, err := c.next(n)
-		if err == nil && v.Len != n {
-			err = fmt.Errorf("%d rows where %d should be", v.Len, n)
+	r.batch.Len, r.batch.Seq, r.batch.Sel = n, r.seq, nil
+	if r.pick == nil {
+		for i := range r.cols {
+			if err := r.column(i, n, nil); err != nil {
+				return nil, err
+			}
 		}
-		if err != nil {
-			return nil, corrupt(r.pf.path, err)
-		}
-		r.batch.Cols[i] = v
+	} else if err := r.picked(n); err != nil {
+		return nil, err
 	}
 	r.left -= int64(n)
 	r.seq += int64(n)
@@ -202,6 +232,48 @@ func (r *reader) Next(ctx context.Context) (_ *vector.Batch, err error) {
 		r.moved(int64(n))
 	}
 	return &r.batch, nil
+}
+
+// column reads n rows of a column into the batch; of a selection, if there is one.
+func (r *reader) column(i, n int, sel []uint16) error {
+	v, err := r.cols[i].some(n, sel)
+	if err == nil && v.Len != n {
+		err = fmt.Errorf("%d rows where %d should be", v.Len, n)
+	}
+	if err != nil {
+		return corrupt(r.pf.path, err)
+	}
+	r.batch.Cols[i] = v
+	return nil
+}
+
+// picked reads n rows: the first columns, and of the others what is wanted.
+func (r *reader) picked(n int) error {
+	for _, i := range r.later {
+		r.batch.Cols[i] = nil
+	}
+	for _, i := range r.first {
+		if err := r.column(i, n, nil); err != nil {
+			return err
+		}
+	}
+	sel, err := r.pick(&r.batch)
+	if err != nil {
+		return err
+	}
+	for _, i := range r.later {
+		if sel != nil && len(sel) == 0 {
+			if err := r.cols[i].skip(n); err != nil {
+				return corrupt(r.pf.path, err)
+			}
+			continue
+		}
+		if err := r.column(i, n, sel); err != nil {
+			return err
+		}
+	}
+	r.batch.Sel = sel
+	return nil
 }
 
 // move brings the columns to the range at hand.

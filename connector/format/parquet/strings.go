@@ -187,6 +187,37 @@ func (d *stringDecoder) read(out *vector.Vec, m int) error {
 	return nil
 }
 
+func (d *stringDecoder) skip(m int) error {
+	switch {
+	case m == 0:
+		return nil
+	case d.mode == modeDict:
+		return d.codes.skip(m)
+	case d.mode == modeDelta:
+		if m > len(d.lengths) {
+			return errValuesShort
+		}
+		for _, l := range d.lengths[:m] {
+			if l < 0 || l > int64(len(d.buf)-d.pos) {
+				return errors.New("a string is longer than its page")
+			}
+			d.pos += int(l)
+		}
+		d.lengths = d.lengths[m:]
+		return nil
+	case d.mode != modePlain:
+		return errValuesShort
+	}
+	for range m {
+		size, err := d.length(d.buf, &d.pos)
+		if err != nil {
+			return err
+		}
+		d.pos += size
+	}
+	return nil
+}
+
 // addBufs makes the buffers of words known to out and returns where they start.
 func addBufs(out, words *vector.Vec) int {
 	at := len(out.Bufs)

@@ -20,6 +20,8 @@ type decoder interface {
 	page(enc int32, data []byte, n int) error
 	// read appends m values to the payload of out, without touching out.Len.
 	read(out *vector.Vec, m int) error
+	// skip moves past m values of the page.
+	skip(m int) error
 	// begin is called once a batch, before read.
 	begin()
 	// reset forgets dictionary and page.
@@ -234,6 +236,26 @@ func (d *fixed[T]) read(out *vector.Vec, m int) error {
 			}
 		}
 		return d.plain(dst, b)
+	}
+	if m > 0 {
+		return errValuesShort
+	}
+	return nil
+}
+
+func (d *fixed[T]) skip(m int) error {
+	switch d.mode {
+	case modePlain:
+		if m*d.width > len(d.data) {
+			return errValuesShort
+		}
+		d.data = d.data[m*d.width:]
+		return nil
+	case modeDict:
+		return d.codes.skip(m)
+	case modeDelta:
+		d.ints = d.ints[:0]
+		return d.delta.read(grow(&d.ints, m))
 	}
 	if m > 0 {
 		return errValuesShort
@@ -473,4 +495,9 @@ func (d *boolDecoder) read(out *vector.Vec, m int) error {
 		return errValuesShort
 	}
 	return nil
+}
+
+func (d *boolDecoder) skip(m int) error {
+	var tmp vector.Vec
+	return d.read(&tmp, m)
 }

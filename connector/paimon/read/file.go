@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/thermocline/thermocline/catalog"
 	"github.com/thermocline/thermocline/connector"
@@ -104,6 +105,72 @@ type fileReader struct {
 	del    *deleter      // nil: no row is deleted
 	consts []*vector.Vec // one a column: partition values and NULLs
 	batch  vector.Batch
+	shown  []bool // of the columns, those that a pick has seen; nil: there was none
+}
+
+// pick makes the reader show batches to pick before it reads all columns; see
+// connector.Picking.
+func (f *fileReader) pick(first []int, pick connector.Pick) {
+	p, ok := f.r.(connector.Picking)
+	if !ok || f.tracking() || f.opts.kinds || f.opts.seqs || f.sc.st.address != nil {
+		return
+	}
+	shown := make([]bool, len(f.layout.cols))
+	var stored []int
+	for _, c := range first {
+		shown[c] = true
+		if at := f.layout.cols[c].file; f.consts[c] == nil && !slices.Contains(stored, at) {
+			stored = append(stored, at)
+		}
+	}
+	p.Pick(stored, func(in *vector.Batch) ([]uint16, error) {
+		f.begin(in)
+		if f.batch.Sel != nil && len(f.batch.Sel) == 0 {
+			return f.batch.Sel, nil
+		}
+		for c, s := range shown {
+			f.batch.Cols[c] = nil
+			if s {
+				if err := f.column(in, c); err != nil {
+					return nil, err
+				}
+			}
+		}
+		sel, err := pick(&f.batch)
+		f.batch.Sel = sel
+		return sel, err
+	})
+	f.shown = shown
+}
+
+// begin starts the batch of a batch of the file; its columns are still those of
+// the batch before.
+func (f *fileReader) begin(in *vector.Batch) {
+	out := &f.batch
+	out.Len, out.Seq, out.Sel = in.Len, in.Seq, nil
+	out.Cols = out.Cols[:len(f.layout.cols)]
+	if f.del != nil {
+		f.del.apply(out)
+	}
+}
+
+// column makes column i of the batch.
+func (f *fileReader) column(in *vector.Batch, i int) error {
+	if c := f.consts[i]; c != nil {
+		c.Len = f.batch.Len
+		f.batch.Cols[i] = c
+		return nil
+	}
+	s := f.layout.cols[i]
+	v := in.Cols[s.file]
+	if s.cast != nil {
+		var err error
+		if v, err = s.cast(v); err != nil {
+			return fmt.Errorf("table %s, file %s: %w", f.sc.st.src.Name, f.path, err)
+		}
+	}
+	f.batch.Cols[i] = v
+	return nil
 }
 
 func (sc *scan) openFile(ctx context.Context, e *spec.ManifestEntry, opts fileOptions) (*fileReader, error) {
@@ -313,27 +380,30 @@ func (f *fileReader) Next(ctx context.Context) (*vector.Batch, error) {
 		if in == nil {
 			return nil, nil
 		}
-		out.Len, out.Seq = in.Len, in.Seq
 	}
-	out.Sel = nil
-	if f.del != nil {
-		f.del.apply(out)
-	}
-	out.Cols = out.Cols[:len(f.layout.cols)]
-	for i, s := range f.layout.cols {
-		if c := f.consts[i]; c != nil {
-			c.Len = out.Len
-			out.Cols[i] = c
-			continue
-		}
-		v := in.Cols[s.file]
-		if s.cast != nil {
-			var err error
-			if v, err = s.cast(v); err != nil {
-				return nil, fmt.Errorf("table %s, file %s: %w", f.sc.st.src.Name, f.path, err)
+	if f.shown != nil {
+		for i, shown := range f.shown {
+			if !shown {
+				if err := f.column(in, i); err != nil {
+					return nil, err
+				}
 			}
 		}
-		out.Cols[i] = v
+		return out, nil
+	}
+	if in != nil {
+		f.begin(in)
+	} else {
+		out.Sel = nil
+		if f.del != nil {
+			f.del.apply(out)
+		}
+		out.Cols = out.Cols[:len(f.layout.cols)]
+	}
+	for i := range f.layout.cols {
+		if err := f.column(in, i); err != nil {
+			return nil, err
+		}
 	}
 	if in != nil && f.tracking() {
 		n := len(f.layout.file)

@@ -337,7 +337,12 @@ type splitReader struct {
 	cur   connector.BatchReader
 	err   error
 	done  bool
+	first []int
+	pick  connector.Pick
 }
+
+// Pick implements connector.Picking.
+func (r *splitReader) Pick(first []int, pick connector.Pick) { r.first, r.pick = first, pick }
 
 // Next implements connector.BatchReader.
 func (r *splitReader) Next(ctx context.Context) (*vector.Batch, error) {
@@ -352,6 +357,9 @@ func (r *splitReader) Next(ctx context.Context) (*vector.Batch, error) {
 			r.cur, r.err = r.split.sc.open(ctx, r.split.sections[r.next])
 			if r.err != nil {
 				return nil, r.err
+			}
+			if p, ok := r.cur.(connector.Picking); ok && r.pick != nil {
+				p.Pick(r.first, r.pick)
 			}
 			r.next++
 		}
@@ -401,6 +409,15 @@ type rawReader struct {
 	sel   []uint16
 	kinds []vector.RowKind
 	out   vector.Batch
+	first []int
+	pick  connector.Pick
+}
+
+// Pick implements connector.Picking.
+func (r *rawReader) Pick(first []int, pick connector.Pick) {
+	if !r.s.deletes {
+		r.first, r.pick = first, pick
+	}
 }
 
 // file returns the file to open next, nil after the last.
@@ -425,6 +442,9 @@ func (r *rawReader) Next(ctx context.Context) (*vector.Batch, error) {
 			f, err := r.sc.openFile(ctx, e, fileOptions{kinds: r.s.deletes, filter: r.sc.filter, part: int(r.s.part), parts: int(r.s.parts)})
 			if err != nil {
 				return nil, err
+			}
+			if r.pick != nil {
+				f.pick(r.first, r.pick)
 			}
 			r.cur = f
 			r.next++

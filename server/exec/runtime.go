@@ -1,0 +1,382 @@
+package exec
+
+import (
+	"encoding/binary"
+	"math"
+	"math/bits"
+	"sync/atomic"
+
+	"github.com/thermocline/thermocline/connector"
+	"github.com/thermocline/thermocline/internal/vector"
+	"github.com/thermocline/thermocline/scan/expr"
+	"github.com/thermocline/thermocline/server/plan"
+)
+
+// runtimeFilter is what an operator finds out about the rows that it can use
+// while a scan below it has not run, or runs: a join the keys of its build side,
+// a top-N the worst of the rows that it keeps. The scan leaves other rows out,
+// before it reads their other columns; it need not leave out all of them. Only
+// columns of whole numbers are filtered (integers, short decimals, dates, times).
+//
+// A join's filter is complete before the scan starts. A top-N's bound changes
+// while scans run, and only ever to leave out more rows.
+type runtimeFilter struct {
+	scan *plan.Scan
+	col  int // of the scan's output
+	typ  expr.Type
+
+	// Of a join: the key it is for; whether its build side was read; the keys as a
+	// bitmap from least on, or as bits of hashes (a blocked Bloom filter of two bits
+	// in one word a key; Putze, Sanders, Singler, 2007).
+	join        *plan.Join
+	key         int
+	learned     bool
+	least, most int64
+	exact       []uint64
+	bloom       []uint64
+	looked      atomic.Int64 // rows looked at, and rows left
+	passed      atomic.Int64
+
+	// Of a top-N: rows whose place (see place) is above are not needed.
+	desc  bool
+	place atomic.Uint64
+}
+
+// with returns a compiler for what lies below an operator with filters.
+func (c compiler) with(f []*runtimeFilter) compiler {
+	c.filters = append(c.filters[:len(c.filters):len(c.filters)], f...)
+	return c
+}
+
+// origin returns the scan that a column of n comes from, and its position there,
+// when rows of the scan can be left out instead of rows of n.
+func origin(n plan.Node, id plan.ColID) (*plan.Scan, int) {
+	for {
+		switch x := n.(type) {
+		case *plan.Scan:
+			for i, c := range x.Cols {
+				if c.ID == id {
+					return x, i
+				}
+			}
+			return nil, 0
+		case *plan.Filter:
+			n = x.In
+		case *plan.Project:
+			found := false
+			for _, it := range x.Items {
+				if it.ID == id {
+					c, ok := it.Expr.(*expr.ColumnExpr)
+					if !ok {
+						return nil, 0
+					}
+					id, found = plan.ColID(c.Pos), true
+					break
+				}
+			}
+			if !found {
+				return nil, 0
+			}
+			n = x.In
+		case *plan.Join:
+			if s, col := origin(x.Left, id); s != nil {
+				switch x.Kind {
+				case plan.Inner, plan.Left, plan.Semi, plan.Anti, plan.Mark:
+					return s, col
+				}
+				return nil, 0
+			}
+			if x.Kind != plan.Inner {
+				return nil, 0
+			}
+			n = x.Right
+		default:
+			return nil, 0
+		}
+	}
+}
+
+// filterable reports whether a filter can be for values of a type.
+func filterable(t expr.Type) bool {
+	k := t.Physical()
+	return (k == vector.I32 || k == vector.I64) && plan.Exact(t)
+}
+
+// joinFilters makes the filters of a join for scans of its left side, whose rows
+// without a match it does not give.
+func (c compiler) joinFilters(n *plan.Join) (out []*runtimeFilter) {
+	if n.Kind != plan.Inner && n.Kind != plan.Semi && n.Kind != plan.Right || !selective(n.Right) {
+		return nil
+	}
+	for i, k := range n.Keys {
+		col, ok := k.L.(*expr.ColumnExpr)
+		if !ok || k.NullSafe || !filterable(col.Type()) {
+			continue
+		}
+		if s, at := origin(n.Left, plan.ColID(col.Pos)); s != nil {
+			out = append(out, &runtimeFilter{scan: s, col: at, typ: col.Type(), join: n, key: i})
+		}
+	}
+	return out
+}
+
+// selective reports whether n may lack rows of the tables it reads, so that it is
+// worth while to look for what is missing.
+func selective(n plan.Node) bool {
+	switch x := n.(type) {
+	case *plan.Scan:
+		return len(x.Conds) > 0
+	case *plan.Project, *plan.Sort:
+		return selective(x.Inputs()[0])
+	case *plan.Join:
+		return x.Kind != plan.Left && x.Kind != plan.Mark && x.Kind != plan.Single || selective(x.Left)
+	case *plan.Aggregate:
+		return selective(x.In)
+	}
+	return true
+}
+
+// topFilter makes the filter of a top-N by a first key.
+func (c compiler) topFilter(in plan.Node, k plan.SortKey) *runtimeFilter {
+	col, ok := k.Expr.(*expr.ColumnExpr)
+	if !ok || !filterable(col.Type()) {
+		return nil
+	}
+	s, at := origin(in, plan.ColID(col.Pos))
+	if s == nil {
+		return nil
+	}
+	f := &runtimeFilter{scan: s, col: at, typ: col.Type(), desc: k.Desc}
+	f.place.Store(math.MaxUint64)
+	return f
+}
+
+// known reports whether the filter can leave rows out, now or later.
+func (f *runtimeFilter) known() bool { return f.join == nil || f.learned }
+
+// mostExact is the largest bitmap, in bits, and the bits a key that it may take.
+const (
+	mostExact    = 1 << 27
+	exactPerKey  = 256
+	bloomPerKey  = 16
+	mostBloomKey = 1 << 24
+)
+
+// learn takes the keys of a join whose build side has been read.
+func (f *runtimeFilter) learn(j *joining) {
+	f.learned = false
+	n := j.keys.n
+	if n != j.rows.n || n == 0 || f.key >= len(j.keys.cols) {
+		return
+	}
+	v := j.keys.cols[f.key]
+	at := func(i int) int64 {
+		if v.Kind == vector.I32 {
+			return int64(v.I32s[i])
+		}
+		return v.I64s[i]
+	}
+	least, most, found := int64(math.MaxInt64), int64(math.MinInt64), 0
+	for i := range n {
+		if v.Valid != nil && v.IsNull(i) {
+			continue
+		}
+		x := at(i)
+		least, most = min(least, x), max(most, x)
+		found++
+	}
+	if found == 0 {
+		return
+	}
+	span := uint64(most) - uint64(least) + 1
+	var size int64
+	switch {
+	case span != 0 && span <= mostExact && span/exactPerKey <= uint64(found)+64:
+		size = int64(span+63) / 64 * 8
+	case found <= mostBloomKey:
+		size = 8 << bits.Len64(uint64(found)*bloomPerKey/64)
+	default:
+		return
+	}
+	if j.acct.pays.Reserve(size) != nil {
+		return // it would help, but nobody needs it
+	}
+	j.acct.held += size
+	if span != 0 && span <= mostExact && span/exactPerKey <= uint64(found)+64 {
+		f.exact = make([]uint64, size/8)
+	} else {
+		f.bloom = make([]uint64, size/8)
+	}
+	for i := range n {
+		if v.Valid != nil && v.IsNull(i) {
+			continue
+		}
+		x := at(i)
+		if f.exact != nil {
+			d := uint64(x) - uint64(least)
+			f.exact[d>>6] |= 1 << (d & 63)
+			continue
+		}
+		w, bits := f.word(x)
+		f.bloom[w] |= bits
+	}
+	f.least, f.most, f.learned = least, most, true
+}
+
+// word returns the word of a key's bits in the Bloom filter, and the bits.
+func (f *runtimeFilter) word(x int64) (int, uint64) {
+	h := (uint64(x) ^ seed) * 0x9E3779B97F4A7C15
+	h ^= h >> 32
+	h *= 0xD6E8FEB86659FD93
+	return int(h >> 20 & uint64(len(f.bloom)-1)), 1<<(h>>58) | 1<<(h>>52&63)
+}
+
+// predicate is the filter's range as a predicate of stored columns, so that files
+// and pages are left out; nil when there is none.
+func (f *runtimeFilter) predicate(ctx *expr.Context, stored func(int) (expr.PushColumn, bool)) *connector.Predicate {
+	if f.join == nil || !f.learned {
+		return nil
+	}
+	var all *connector.Predicate
+	for _, b := range []struct {
+		op string
+		x  int64
+	}{{">=", f.least}, {"<=", f.most}} {
+		v := vector.New(f.typ.Physical(), 1)
+		if v.Kind == vector.I32 {
+			v.AppendI32(int32(b.x))
+		} else {
+			v.AppendI64(b.x)
+		}
+		e, err := expr.Call(ctx, b.op, expr.Column(f.col, f.typ, ""), expr.Literal(expr.Value{Type: f.typ, Vec: v.AsConst(1)}))
+		if err != nil {
+			return all
+		}
+		all = connector.AndOf(all, expr.ToPredicate(ctx, e, stored))
+	}
+	return all
+}
+
+// bias maps a value to a number that orders as it does, ascending.
+func (f *runtimeFilter) bias() uint64 {
+	if f.typ.Unsigned && f.typ.Class == expr.Int || f.typ.Class == expr.Bit {
+		return 0
+	}
+	return 1 << 63
+}
+
+// bound takes the normalized key (see sorting.appendKey) of the worst row that a
+// top-N keeps: an optional byte for NULL, then expr.AppendSortKey, inverted when
+// descending.
+func (f *runtimeFilter) bound(key []byte, flip bool) {
+	if flip {
+		key = key[1:]
+	}
+	inverted := byte(0)
+	if f.desc {
+		inverted = 0xff
+	}
+	if len(key) < 5 || key[0]^inverted != 1 {
+		return // NULL
+	}
+	var p uint64
+	if f.typ.Physical() == vector.I32 {
+		p = uint64(int64(int32((binary.BigEndian.Uint32(key[1:])^uint32(int32(int8(inverted))))^1<<31))) ^ f.bias()
+	} else {
+		p = binary.BigEndian.Uint64(key[1:]) ^ uint64(int64(int8(inverted)))
+	}
+	if f.desc {
+		p = ^p
+	}
+	for old := f.place.Load(); p < old; old = f.place.Load() {
+		if f.place.CompareAndSwap(old, p) {
+			return
+		}
+	}
+}
+
+// filtering applies a filter to the batches of one scanner.
+type filtering struct {
+	f   *runtimeFilter
+	sel []uint16
+	off bool
+}
+
+// Rows that a join's filter looks at before it is judged; it goes when more than
+// passing of them are left.
+const (
+	judged  = 1 << 15
+	passing = 0.75
+)
+
+// narrow leaves rows of b out.
+func (a *filtering) narrow(b *vector.Batch) {
+	f := a.f
+	if a.off {
+		return
+	}
+	v := b.Cols[f.col]
+	n := b.Rows()
+	if f.join == nil {
+		if p := f.place.Load(); p != math.MaxUint64 {
+			a.keep(b, v, func(x int64) bool {
+				y := uint64(x) ^ f.bias()
+				if f.desc {
+					y = ^y
+				}
+				return y <= p
+			}, true)
+		}
+		return
+	}
+	if f.exact != nil {
+		least, exact, span := uint64(f.least), f.exact, uint64(f.most)-uint64(f.least)
+		a.keep(b, v, func(x int64) bool {
+			d := uint64(x) - least
+			return d <= span && exact[d>>6]&(1<<(d&63)) != 0
+		}, false)
+	} else {
+		a.keep(b, v, func(x int64) bool {
+			if x < f.least || x > f.most {
+				return false
+			}
+			w, bits := f.word(x)
+			return f.bloom[w]&bits == bits
+		}, false)
+	}
+	looked, passed := f.looked.Add(int64(n)), f.passed.Add(int64(b.Rows()))
+	a.off = looked > judged && float64(passed) > passing*float64(looked)
+}
+
+// keep narrows b to the rows whose value ok accepts, and NULLs if they stay.
+func (a *filtering) keep(b *vector.Batch, v *vector.Vec, ok func(int64) bool, nulls bool) {
+	if cap(a.sel) < b.Len {
+		a.sel = make([]uint16, 0, max(b.Len, vector.BatchRows))
+	}
+	sel := a.sel[:0]
+	w := v.Values()
+	n := b.Rows()
+	for k := range n {
+		i := b.Row(k)
+		if v.Valid != nil && v.IsNull(i) {
+			if nulls {
+				sel = append(sel, uint16(i))
+			}
+			continue
+		}
+		at := v.At(i)
+		x := int64(0)
+		if w.Kind == vector.I64 {
+			x = w.I64s[at]
+		} else {
+			x = int64(w.I32s[at])
+		}
+		if ok(x) {
+			sel = append(sel, uint16(i))
+		}
+	}
+	a.sel = sel
+	if len(sel) < n {
+		b.Sel = sel
+	}
+}
