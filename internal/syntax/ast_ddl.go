@@ -163,6 +163,7 @@ type ColumnDef struct {
 	In            []Ident // ALTER: the columns and members around it, outermost first
 	Name          Ident
 	Type          *DataType // nil for Flink's computed columns
+	LakeType      *DataType // in Flink's spelling, of TYPES (…) in a /*T! … */ comment: what Type cannot say
 	Null          bool      // NULL written out
 	NotNull       bool
 	Default       Expr // literal, function call or parenthesised expression

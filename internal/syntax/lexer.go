@@ -170,7 +170,7 @@ func (l *lexer) comment() bool {
 // prints there. TiDB's comments of the same form are comments.
 func lakeClause(s string) bool {
 	s = strings.TrimLeft(s, " \t\r\n")
-	for _, w := range []string{"PARTITIONED", "WITH", "NOT", "DISTRIBUTED"} {
+	for _, w := range []string{"PARTITIONED", "WITH", "NOT", "DISTRIBUTED", "TYPES"} {
 		if len(s) > len(w) && strings.EqualFold(s[:len(w)], w) && !isIdentByte(s[len(w)]) {
 			return true
 		}

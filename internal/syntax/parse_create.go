@@ -368,6 +368,10 @@ func (p *parser) tableClause(t *CreateTable) bool {
 		p.advance()
 		t.HasWith = true
 		t.With = append(t.With, p.options()...)
+	case p.tok.lake && p.is2("TYPES", "("):
+		p.flink()
+		p.advance()
+		p.lakeTypes(t)
 	case p.is2("PARTITION", "BY"):
 		p.advance()
 		t.PartitionBy = p.partitionBy(false)
@@ -409,6 +413,29 @@ func (p *parser) tableClause(t *CreateTable) bool {
 		t.Options = append(t.Options, o)
 	}
 	return true
+}
+
+// lakeTypes reads (a T, …): types of columns in Flink's spelling.
+func (p *parser) lakeTypes(t *CreateTable) {
+	p.expect("(")
+	for {
+		name := p.ident()
+		var col *ColumnDef
+		for _, c := range t.Columns {
+			if c.Name.Name == name.Name {
+				col = c
+			}
+		}
+		if col == nil {
+			p.fail(int(name.At))
+			return
+		}
+		col.LakeType = p.dataType()
+		if !p.accept(",") {
+			break
+		}
+	}
+	p.expect(")")
 }
 
 func (p *parser) distribution() *Distribution {

@@ -216,10 +216,23 @@ func (p *printer) createTable(t *CreateTable) {
 		p.w(" PARTITION ")
 		p.partitionBy(t.PartitionBy, false)
 	}
-	lake := t.Distribution != nil || t.Partitioned || t.HasWith
+	var typed []*ColumnDef
+	for _, c := range t.Columns {
+		if c.LakeType != nil {
+			typed = append(typed, c)
+		}
+	}
+	lake := t.Distribution != nil || t.Partitioned || t.HasWith || typed != nil
 	if lake && t.LakeInComment {
 		p.w(" /*T!")
 		p.hint = true
+	}
+	for i, c := range typed {
+		p.w([]string{" TYPES (", ", "}[min(i, 1)])
+		p.ident(c.Name)
+		p.w(" ")
+		p.dataType(c.LakeType)
+		p.opt(i == len(typed)-1, ")")
 	}
 	if d := t.Distribution; d != nil {
 		p.w(" DISTRIBUTED")

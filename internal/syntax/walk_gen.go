@@ -177,6 +177,9 @@ func children(n Node, f func(Node)) {
 		if n.Type != nil {
 			f(n.Type)
 		}
+		if n.LakeType != nil {
+			f(n.LakeType)
+		}
 		if n.Default != nil {
 			f(n.Default)
 		}
@@ -1331,6 +1334,9 @@ func (r *rewriter) rewriteChildren(n Node) Node {
 		c, changed := *n, false
 		if n.Type != nil {
 			c.Type = rewriteOne(r, n.Type, &changed)
+		}
+		if n.LakeType != nil {
+			c.LakeType = rewriteOne(r, n.LakeType, &changed)
 		}
 		if n.Default != nil {
 			c.Default = rewriteOne(r, n.Default, &changed)

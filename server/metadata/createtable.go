@@ -25,8 +25,11 @@ func quote(s string) string {
 	return "'" + strings.NewReplacer(`\`, `\\`, "'", "''", "\n", `\n`, "\r", `\r`, "\x00", `\0`).Replace(s) + "'"
 }
 
-// quoteFlink writes a string literal of Flink's SQL, which knows no escapes.
-func quoteFlink(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
+// quoteFlink writes a string literal in Flink's spelling. Backslashes are written
+// twice, for our parser, which reads the text back; Flink knows no escapes.
+func quoteFlink(s string) string {
+	return "'" + strings.NewReplacer("'", "''", `\`, `\\`).Replace(s) + "'"
+}
 
 // CreateTable returns the statement that makes the table again: MySQL's shape,
 // with partitioning and options in a trailing comment that our parser reads
@@ -85,6 +88,14 @@ func CreateTable(t catalog.Table, flink bool) (string, error) {
 		return out, nil
 	}
 	var lake []string
+	// Types that MySQL's spelling has no word for are told in Flink's.
+	if names := Inexpressible(s); len(names) > 0 {
+		var types []string
+		for _, n := range names {
+			types = append(types, backquote(n)+" "+s.Fields[s.Column(n)].Type.Nullable().String())
+		}
+		lake = append(lake, "TYPES ("+strings.Join(types, ", ")+")")
+	}
 	if len(s.PartitionKeys) > 0 {
 		lake = append(lake, "PARTITIONED BY ("+strings.ReplaceAll(backquoteAll(s.PartitionKeys), ",", ", ")+")")
 	}

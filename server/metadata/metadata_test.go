@@ -204,7 +204,7 @@ func TestShowCreateTableOfALakeTable(t *testing.T) {
 		t.Errorf("%v\n%s\nwant\n%s", err, got, want)
 	}
 	got, err = CreateTable(x, true)
-	want = "CREATE TABLE `t` (\n  `k``1` INT NOT NULL,\n  `dt` STRING NOT NULL COMMENT 'day''s \\ name',\n  `u` DECIMAL(20, 0),\n  `name` STRING,\n" +
+	want = "CREATE TABLE `t` (\n  `k``1` INT NOT NULL,\n  `dt` STRING NOT NULL COMMENT 'day''s \\\\ name',\n  `u` DECIMAL(20, 0),\n  `name` STRING,\n" +
 		"  PRIMARY KEY (`k``1`, `dt`) NOT ENFORCED\n)\nPARTITIONED BY (`dt`)\nWITH (\n  'bucket' = '2',\n  'x' = 'it''s'\n)"
 	if err != nil || got != want {
 		t.Errorf("%v\n%s\nwant\n%s", err, got, want)

@@ -43,9 +43,12 @@ func (t *tableTypes) column(c *syntax.ColumnDef) (f catalog.Field, declared stri
 		t.env.warn("Warning", noUnique)
 	}
 	f.Name, f.Comment = c.Name.Name, c.Comment
-	if t.flink {
+	switch {
+	case c.LakeType != nil:
+		f.Type, err = flinkType(c.LakeType)
+	case t.flink:
 		f.Type, err = flinkType(c.Type)
-	} else {
+	default:
 		f.Type, declared, err = t.mysqlType(c.Type, c.Collate)
 	}
 	if err != nil {

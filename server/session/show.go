@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/thermocline/thermocline/catalog"
@@ -135,9 +134,6 @@ func (s *Session) show(ctx context.Context, x *syntax.Show, run *statement) (met
 			return s.showCreateView(db, v)
 		}
 		flink := s.text("lake_ddl_dialect") == "flink"
-		if cols := metadata.Inexpressible(t.Schema()); len(cols) > 0 && !flink {
-			s.warn("Note", errs.New(errs.User, errs.KindNone, "MySQL's spelling cannot say the types of %s; SET lake_ddl_dialect = 'flink' to see them", strings.Join(cols, ", ")))
-		}
 		return metadata.ShowCreateTable(t, flink)
 	case syntax.ShowCreateView:
 		db, t, err := s.showTable(ctx, x.Table, x.Database)
