@@ -33,15 +33,16 @@ var compressions = map[string]bool{"gz": true, "gzip": true, "bz2": true, "defla
 // FormatOf returns the format's name in a file name: its last extension, or the
 // one before a compression's.
 func FormatOf(fileName string) string {
-	parts := strings.Split(fileName[strings.LastIndexByte(fileName, '/')+1:], ".")
-	n := len(parts)
-	if n >= 3 && compressions[strings.ToLower(parts[n-1])] {
-		return strings.ToLower(parts[n-2])
-	}
-	if n < 2 {
+	name := fileName[strings.LastIndexByte(fileName, '/')+1:]
+	dot := strings.LastIndexByte(name, '.')
+	if dot < 0 {
 		return ""
 	}
-	return strings.ToLower(parts[n-1])
+	last := strings.ToLower(name[dot+1:])
+	if before := strings.LastIndexByte(name[:dot], '.'); before >= 0 && compressions[last] {
+		return strings.ToLower(name[before+1 : dot])
+	}
+	return last
 }
 
 // ByFile returns the format of a file by its name.

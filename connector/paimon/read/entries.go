@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 
 	"github.com/thermocline/thermocline/catalog"
-	"github.com/thermocline/thermocline/connector/format"
 	"github.com/thermocline/thermocline/connector/paimon/merge"
 	"github.com/thermocline/thermocline/connector/paimon/spec"
 	"github.com/thermocline/thermocline/internal/errs"
@@ -291,23 +290,35 @@ func (st *State) byBucket(ctx context.Context, l *liveFiles) ([]*bucket, error) 
 			numbers[s] = append(numbers[s], n)
 		}
 	}
-	index := map[uint64]*bucket{}
+	// Files are counted first, so that their references take the memory they need.
+	index := map[uint64]uint32{}
 	var out []*bucket
-	var last *bucket
-	lastKey := ^uint64(0)
-	for _, r := range l.files {
+	var counts []int
+	of := make([]uint32, len(l.files)) // bucket by file
+	last, lastKey := uint32(0), ^uint64(0)
+	for n, r := range l.files {
 		x, i := l.sets[r.Set], int(r.Index)
 		k := numbers[r.Set][x.Partition(i)]<<32 | uint64(uint32(x.Bucket(i)))
 		if k != lastKey {
-			b := index[k]
-			if b == nil {
-				b = &bucket{partition: x.Partitions()[x.Partition(i)], id: x.Bucket(i)}
+			b, ok := index[k]
+			if !ok {
+				b = uint32(len(out))
 				index[k] = b
-				out = append(out, b)
+				out = append(out, &bucket{partition: x.Partitions()[x.Partition(i)], id: x.Bucket(i)})
+				counts = append(counts, 0)
 			}
 			last, lastKey = b, k
 		}
-		last.refs = append(last.refs, r)
+		of[n] = last
+		counts[last]++
+	}
+	slab := make([]spec.Ref, len(l.files))
+	for i, b := range out {
+		b.refs, slab = slab[:0:counts[i]], slab[counts[i]:]
+	}
+	for n, r := range l.files {
+		b := out[of[n]]
+		b.refs = append(b.refs, r)
 	}
 	return out, nil
 }
@@ -316,15 +327,14 @@ func (st *State) byBucket(ctx context.Context, l *liveFiles) ([]*bucket, error) 
 // once.
 func (st *State) refuseFiles(ctx context.Context, l *liveFiles) error {
 	type kind struct {
-		format string
-		set    uint32
-		shape  int
+		set   uint32
+		shape int
 	}
 	seen := map[kind]bool{}
 	var last kind
 	for n, r := range l.files {
 		x := l.sets[r.Set]
-		k := kind{format.FormatOf(x.Name(int(r.Index))), r.Set, x.Shape(int(r.Index))}
+		k := kind{r.Set, x.Shape(int(r.Index))} // the format is part of the shape
 		if n > 0 && k == last || seen[k] {
 			continue
 		}

@@ -25,6 +25,8 @@ type judge struct {
 	view  *view
 	part  []*vector.Vec
 	stats spec.FileStats
+	// shaped and parted are the keys of view and part.
+	shaped, parted [2]uint32
 }
 
 // view is how the columns of the table are found in the statistics of files of
@@ -41,6 +43,7 @@ type viewColumn struct {
 	absent     bool
 	key, value int // positions in the statistics, -1
 	from, to   catalog.Type
+	same       bool // values of from read the same as to
 	min, max   *vector.Vec
 }
 
@@ -51,20 +54,27 @@ func newJudge(p *pruner, sc *scan) *judge {
 // file moves to a file.
 func (j *judge) file(r spec.Ref) error {
 	j.x, j.at = j.l.sets[r.Set], int(r.Index)
+	// Neighbours are alike as a rule.
 	k := [2]uint32{r.Set, uint32(j.x.Shape(j.at))}
-	if j.view = j.views[k]; j.view == nil {
-		j.view = j.newView(&j.x.Shapes()[k[1]])
-		j.views[k] = j.view
+	if j.view == nil || k != j.shaped {
+		if j.view = j.views[k]; j.view == nil {
+			j.view = j.newView(&j.x.Shapes()[k[1]])
+			j.views[k] = j.view
+		}
+		j.shaped = k
 	}
 	k[1] = uint32(j.x.Partition(j.at))
-	var ok bool
-	if j.part, ok = j.partitions[k]; !ok {
-		var err error
-		j.part, err = j.x.Partitions()[k[1]].Decode(spec.TypesOf(j.p.st.schema, j.p.st.schema.PartitionKeys))
-		if err != nil {
-			return j.sc.st.src.vanished(j.sc.st.snap, j.x.Name(j.at), err)
+	if j.part == nil || k != j.parted {
+		var ok bool
+		if j.part, ok = j.partitions[k]; !ok {
+			part, err := j.x.Partitions()[k[1]].Decode(spec.TypesOf(j.p.st.schema, j.p.st.schema.PartitionKeys))
+			if err != nil {
+				return j.sc.st.src.vanished(j.sc.st.snap, j.x.Name(j.at), err)
+			}
+			j.part = part
+			j.partitions[k] = part
 		}
-		j.partitions[k] = j.part
+		j.parted = k
 	}
 	j.x.Stats(j.at, &j.stats)
 	return nil
@@ -116,6 +126,7 @@ func (j *judge) column(c int) *viewColumn {
 		return v
 	}
 	v.from, v.to = schema.Fields[at].Type, f.Type
+	v.same = sameValues(v.from, v.to)
 	for i, k := range schema.TrimmedPrimaryKeys() {
 		if k == schema.Fields[at].Name {
 			v.key = i
@@ -148,6 +159,14 @@ func (j *judge) decode(v *viewColumn, n, c int, lo, hi spec.BinaryRow, nulls spe
 	return s, true
 }
 
+// convert makes bounds in the file's type hold in the table's.
+func (v *viewColumn) convert(b connector.Bounds) connector.Bounds {
+	if v.same {
+		return b
+	}
+	return convertBounds(b, v.from, v.to)
+}
+
 // key returns the bounds of a key column.
 func (j *judge) key(v *viewColumn) (connector.Bounds, bool) {
 	if v.key < 0 {
@@ -178,7 +197,7 @@ func (j *judge) mayMatch() bool {
 			return connector.Bounds{Nulls: rows, Rows: rows}
 		}
 		if b, ok := j.key(v); ok && b.Min != nil {
-			return convertBounds(b, v.from, v.to)
+			return v.convert(b)
 		}
 		if v.value < 0 {
 			return unknown
@@ -190,7 +209,7 @@ func (j *judge) mayMatch() bool {
 		if v.from.Kind == catalog.Char && strings.HasSuffix(j.x.Name(j.at), ".orc") {
 			s.Min, s.Max = nil, nil // ORC pads the bounds, not the values
 		}
-		return convertBounds(statsBounds(s, rows), v.from, v.to)
+		return v.convert(statsBounds(s, rows))
 	})
 }
 
@@ -202,7 +221,7 @@ func (j *judge) mayMatchKeys() bool {
 		}
 		v := j.column(c)
 		if b, ok := j.key(v); ok {
-			return convertBounds(b, v.from, v.to)
+			return v.convert(b)
 		}
 		return unknown
 	})

@@ -3,6 +3,7 @@ package spec
 import (
 	"bytes"
 	"encoding/binary"
+	"strings"
 	"unsafe"
 
 	"github.com/cespare/xxhash/v2"
@@ -41,9 +42,11 @@ type Entries struct {
 
 type fileKind8 uint8
 
-// Shape says which columns the statistics of a file cover and which it has.
+// Shape says which columns the statistics of a file cover, which it has, and what
+// its name ends with.
 type Shape struct {
 	SchemaID       int64
+	Extension      string // ".parquet", ".csv.gz": the last one, or the last two
 	ValueStatsCols Opt[[]string]
 	WriteCols      Opt[[]string]
 }
@@ -165,13 +168,14 @@ func (x *Entries) Done() {
 }
 
 func (x *Entries) shapeOf(f *DataFileMeta) uint32 {
+	ext := extension(f.FileName)
 	if n := len(x.shape); n > 0 && !f.ValueStatsCols.OK && !f.WriteCols.OK {
 		last := x.shape[n-1]
-		if s := &x.shapes[last]; s.SchemaID == f.SchemaID && !s.ValueStatsCols.OK && !s.WriteCols.OK {
+		if s := &x.shapes[last]; s.SchemaID == f.SchemaID && s.Extension == ext && !s.ValueStatsCols.OK && !s.WriteCols.OK {
 			return last
 		}
 	}
-	b := binary.AppendVarint(x.known.buf[:0], f.SchemaID)
+	b := packBytes(binary.AppendVarint(x.known.buf[:0], f.SchemaID), []byte(ext))
 	for _, l := range []Opt[[]string]{f.ValueStatsCols, f.WriteCols} {
 		if !l.OK {
 			b = append(b, 0)
@@ -186,10 +190,26 @@ func (x *Entries) shapeOf(f *DataFileMeta) uint32 {
 	s, ok := x.known.shapes[string(b)]
 	if !ok {
 		s = uint32(len(x.shapes))
-		x.shapes = append(x.shapes, Shape{f.SchemaID, f.ValueStatsCols, f.WriteCols})
+		x.shapes = append(x.shapes, Shape{f.SchemaID, strings.Clone(ext), f.ValueStatsCols, f.WriteCols})
 		x.known.shapes[string(b)] = s
 	}
 	return s
+}
+
+// extension returns the end of a name that tells the format of the file: its last
+// extension, with the one before, where that is no part of a longer name.
+func extension(name string) string {
+	const most = 16
+	end := len(name)
+	for i := len(name) - 1; i >= 0 && i >= end-most && name[i] != '/'; i-- {
+		if name[i] == '.' {
+			if end < len(name) {
+				return name[i:]
+			}
+			end = i
+		}
+	}
+	return name[end:]
 }
 
 // hashOf hashes what FileID holds.
@@ -460,5 +480,5 @@ func (x *Entries) Bytes() int64 {
 	for _, p := range x.partitions {
 		n += int64(len(p)) + 24
 	}
-	return n + 200*int64(len(x.shapes)) + 512
+	return n + 220*int64(len(x.shapes)) + 512
 }
