@@ -48,9 +48,17 @@ func (c compiler) grouped(in pipe, keys []expr.Expr, calls []expr.Aggregate, arg
 	}
 	g.op = x.grower(name)
 	for _, s := range g.empty().states {
-		if _, ok := s.(expr.Spillable); !ok {
+		sp, ok := s.(expr.Spillable)
+		if !ok {
 			g.op.blocked = "an aggregate function here cannot spill"
+			break
 		}
+		s.Grow(1)
+		width := 0
+		if of, cols := sp.Unload(); of == nil {
+			width = len(cols)
+		}
+		g.widths = append(g.widths, width)
 	}
 	return pipe{start: func(ctx context.Context) ([]phase, error) {
 		phases, err := in.start(ctx)
@@ -72,6 +80,8 @@ type grouping struct {
 	calls []expr.Aggregate
 	args  [][]expr.Expr
 	op    *grower
+
+	widths []int // columns of each aggregate that has one row a group when it is spilled, else 0
 
 	mu      sync.Mutex
 	all     *groups       // of the ranges that were delivered, nil at first
@@ -195,7 +205,7 @@ func (s *groups) merge(o *groups) error {
 			return err
 		}
 	}
-	return s.g.op.failed(s.acct.hold(s.bytes()))
+	return nil
 }
 
 // phases gives the groups in the order in which they first appeared. It is one

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/thermocline/thermocline/internal/errs"
 	"github.com/thermocline/thermocline/internal/vector"
 	"github.com/thermocline/thermocline/scan/expr"
 	"github.com/thermocline/thermocline/server/exec/spill"
@@ -13,9 +14,10 @@ import (
 // partitions of their keys' hashes; each partition is merged when its groups are
 // to be given, and cut into partitions again when it does not fit either.
 //
-// In a partition, groups lie in blocks: a batch of keys with tag 0, then for the
-// i-th aggregate batches with tag i+1, whose first column is the number of the
-// group in its block. Blocks are in the order of the ranges they come from, so
+// In a partition, groups lie in blocks: a batch with tag 0 of keys and of what
+// aggregates hold that have one row a group; then for the i-th of the others
+// batches with tag i+1, whose first column is the number of the group in its
+// block. Blocks are in the order of the ranges they come from, so
 // that aggregates see the rows in the order in which they see them in memory.
 
 // hold pays for what s holds now; full says that it is to be spilled instead.
@@ -95,23 +97,28 @@ func (g *grouping) deliver(ctx context.Context, part *groups) error {
 		return nil
 	}
 	// The merged table may need as much as both, for a moment twice.
-	if g.op.full(part.acct.held) {
-		w, err := g.op.create(ctx)
-		if err != nil {
+	spilled := []*groups{g.all, part}
+	if !g.op.full(part.acct.held) {
+		if err := g.all.merge(part); err != nil {
 			return err
 		}
-		g.file = w
-		g.flushed = true
-		g.all.number = 0
-		for _, s := range []*groups{g.all, part} {
-			if err := s.flush(ctx, w, 0); err != nil {
-				return err
-			}
-			s.acct.free()
+		if full, err := g.all.hold(); err != nil || !full {
+			return err
 		}
-		return nil
+		spilled = spilled[:1]
 	}
-	return g.all.merge(part)
+	w, err := g.op.create(ctx)
+	if err != nil {
+		return err
+	}
+	g.file, g.flushed = w, true
+	g.all.number = 0
+	for _, s := range spilled {
+		if err := s.flush(ctx, w, 0); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // finish returns the phases of the result.
@@ -199,6 +206,9 @@ func (s *groups) flush(ctx context.Context, w *spill.Writer, level int) error {
 		st.Grow(n)
 		r := &states[i]
 		r.of, r.cols = st.(expr.Spillable).Unload()
+		if (r.of == nil) != (s.g.widths[i] > 0) && len(r.cols) > 0 {
+			return errs.Internalf("spill groups: %s has another form than before", s.g.calls[i])
+		}
 		if len(r.cols) == 0 || r.of == nil {
 			continue
 		}
@@ -223,29 +233,29 @@ func (s *groups) flush(ctx context.Context, w *spill.Writer, level int) error {
 		for c := range s.g.keys {
 			keys.Cols = append(keys.Cols, take(s.table.keys.cols[c], groups))
 		}
+		for i := range states {
+			if s.g.widths[i] > 0 {
+				for _, c := range states[i].cols {
+					keys.Cols = append(keys.Cols, take(c, groups))
+				}
+			}
+		}
 		key.Tag = 0
 		if err := w.Append(ctx, key, keys); err != nil {
 			return err
 		}
 		for i := range states {
 			r := &states[i]
-			if len(r.cols) == 0 {
+			if len(r.cols) == 0 || s.g.widths[i] > 0 {
 				continue
 			}
-			idx := groups
-			if r.of != nil {
-				idx = r.idx[r.start[b]:r.start[b+1]]
-			}
+			idx := r.idx[r.start[b]:r.start[b+1]]
 			key.Tag = i + 1
 			for len(idx) > 0 {
 				m := min(len(idx), vector.BatchRows)
 				to := vector.New(vector.I32, m)
 				for _, k := range idx[:m] {
-					g := k
-					if r.of != nil {
-						g = int32(r.of[k])
-					}
-					to.AppendI32(local[g])
+					to.AppendI32(local[r.of[k]])
 				}
 				out := &vector.Batch{Len: m, Seq: -1, Cols: []*vector.Vec{to}}
 				for _, c := range r.cols {
@@ -296,8 +306,21 @@ func (l *loading) place(s *groups) error {
 // load adds a batch that flush wrote.
 func (l *loading) load(s *groups, b *vector.Batch, tag int) error {
 	if tag == 0 {
-		l.keys = b
-		return l.place(s)
+		n := len(s.g.keys)
+		l.keys = &vector.Batch{Len: b.Len, Seq: -1, Cols: b.Cols[:n]}
+		if err := l.place(s); err != nil {
+			return err
+		}
+		for i, width := range s.g.widths {
+			if width == 0 {
+				continue
+			}
+			if err := s.states[i].(expr.Spillable).Load(l.groups, b.Cols[n:n+width]); err != nil {
+				return err
+			}
+			n += width
+		}
+		return nil
 	}
 	l.to = l.to[:0]
 	for _, k := range b.Cols[0].I32s[:b.Len] {

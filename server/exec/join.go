@@ -56,6 +56,12 @@ func (c compiler) join(n *plan.Join) (pipe, layout, error) {
 		}
 	}
 	j.need(append(append([]expr.Expr{}, j.conds...), j.marks...))
+	j.op = c.x.grower("join")
+	for _, k := range append(append([]expr.Expr{}, j.leftKeys...), j.rightKeys...) {
+		if k.Traits()&expr.Volatile != 0 {
+			j.op.blocked = "its keys change from one evaluation to the next"
+		}
+	}
 	p := pipe{start: func(ctx context.Context) ([]phase, error) {
 		rp, err := right.start(ctx)
 		if err != nil {
@@ -70,6 +76,9 @@ func (c compiler) join(n *plan.Join) (pipe, layout, error) {
 		lp, err := left.start(ctx)
 		if err != nil {
 			return nil, err
+		}
+		if j.spill != nil {
+			return j.spilledPhases(ctx, lp)
 		}
 		if j.rows.n == 0 && (j.kind == plan.Inner || j.kind == plan.Semi || j.kind == plan.Right) {
 			return nil, nil
@@ -86,6 +95,15 @@ func (c compiler) join(n *plan.Join) (pipe, layout, error) {
 			out = append(out, phase{ranges: 1, rows: int64(j.rows.n), open: func(context.Context, int) (operator, error) {
 				return &unmatched{j: j}, nil
 			}})
+		}
+		if n := len(out); n > 0 {
+			last := out[n-1].done
+			out[n-1].done = func() {
+				j.acct.free()
+				if last != nil {
+					last()
+				}
+			}
 		}
 		return out, nil
 	}}
@@ -108,12 +126,16 @@ type joining struct {
 	leftTypes, rightTypes []expr.Type
 	condCols              []int // columns of both sides that conds and marks read
 
-	rows    rowStore
+	op    *grower
+	spill *joinSpill // nil: the build side is in memory
+
+	some    bool     // the build side has rows
+	rows    rowStore // the build side, or the part of it at hand
 	keys    rowStore // the build rows' keys
 	hashes  []uint64
 	head    []int32 // by hash: first build row, -1 when none
 	next    []int32 // next row of the same slot
-	hasNull bool    // some key is NULL
+	hasNull bool    // some key of the build side is NULL
 	matched []atomic.Uint64
 	acct    account
 }
@@ -134,18 +156,24 @@ func (j *joining) need(es []expr.Expr) {
 type built struct {
 	rows, keys rowStore
 	acct       account
+	order      uint64 // of the range, from 1
 }
 
-// build reads the right side and makes the hash table.
+// build reads the right side and makes the hash table, or spills it.
 func (j *joining) build(ctx context.Context, phases []phase) error {
-	j.acct = j.x.account()
-	err := each(ctx, j.x, phases, func(ctx context.Context, op operator) (*built, error) {
-		b := &built{acct: j.x.account()}
+	j.acct = j.op.account()
+	sp := &joinSpill{j: j}
+	err := eachNumbered(ctx, j.x, phases, func(ctx context.Context, number int, op operator) (*built, error) {
+		b := &built{acct: j.op.account(), order: uint64(number) + 1}
 		keys := make([]*vector.Vec, len(j.rightKeys))
+		var to *scatter
 		for {
 			in, err := op.Next(ctx)
-			if err != nil || in == nil {
-				return b, err
+			if err != nil {
+				return nil, err
+			}
+			if in == nil {
+				return b, to.end(ctx)
 			}
 			n := in.Rows()
 			for i, k := range j.rightKeys {
@@ -153,25 +181,54 @@ func (j *joining) build(ctx context.Context, phases []phase) error {
 					return nil, err
 				}
 			}
-			b.keys.add(keys, in.Sel, n)
-			b.rows.add(in.Cols, in.Sel, n)
-			if err := b.acct.hold(b.rows.bytes() + b.keys.bytes()); err != nil {
-				return nil, errs.New(errs.ClassOf(err), errs.KindOf(err), "join: %w", err)
+			if to == nil {
+				b.keys.add(keys, in.Sel, n)
+				b.rows.add(in.Cols, in.Sel, n)
+				full := sp.spilling()
+				if !full {
+					if full, err = j.op.hold(&b.acct, b.rows.bytes()+b.keys.bytes()); err != nil {
+						return nil, err
+					}
+				}
+				if !full {
+					continue
+				}
+				if to, err = sp.start(ctx, b); err != nil {
+					return nil, err
+				}
+				continue
+			}
+			if err := sp.add(ctx, to, in.Cols, keys, in.Sel, n); err != nil {
+				return nil, err
 			}
 		}
-	}, func(b *built) error {
-		defer b.acct.free()
-		j.keys.merge(&b.keys)
-		j.rows.merge(&b.rows)
-		if j.rows.n > 1<<31-2 {
-			return errs.New(errs.Resource, errs.MemoryLimit, "join: the smaller side has more than %d rows", 1<<31-2)
-		}
-		return j.acct.hold(j.rows.bytes() + j.keys.bytes())
-	})
+	}, func(b *built) error { return sp.deliver(ctx, b) })
 	if err != nil {
 		return err
 	}
+	if err := j.hash(); err != nil {
+		if !j.op.spills() || !errs.Is(err, errs.MemoryLimit) {
+			return err
+		}
+		if err := sp.deliverAll(ctx); err != nil { // the rows fit, the table over them does not
+			return err
+		}
+	}
+	if sp.spilling() {
+		if sp.build, err = sp.file.Finish(); err != nil {
+			return err
+		}
+		j.op.spilled.Add(sp.build.Size())
+		j.some, j.hasNull = sp.some.Load(), sp.null.Load()
+		j.spill = sp
+	}
+	return nil
+}
+
+// hash makes the hash table of the build rows at hand.
+func (j *joining) hash() error {
 	n := j.rows.n
+	j.some = j.some || n > 0
 	if n > 0 && len(j.rows.cols) == 0 && j.rightCols > 0 {
 		return errs.Internalf("run query: a build side lost its columns")
 	}
@@ -183,7 +240,7 @@ func (j *joining) build(ctx context.Context, phases []phase) error {
 		slots *= 2
 	}
 	if err := j.acct.hold(j.rows.bytes() + j.keys.bytes() + int64(n)*12 + int64(slots)*4); err != nil {
-		return err
+		return j.op.failed(err)
 	}
 	j.hashes = hashRows(j.types, j.keys.cols, nil, n, nil)
 	j.head = make([]int32, slots)

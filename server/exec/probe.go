@@ -36,6 +36,11 @@ type probe struct {
 	pick  []uint16 // semi, anti: positions that are kept
 	state []markState
 	out   vector.Batch
+
+	// When the build side goes past in blocks, what is known of the left rows from
+	// the blocks before.
+	seen *seenRows
+	base int // number of b's first row among all left rows
 }
 
 // markState is the truth of a mark.
@@ -87,6 +92,9 @@ func (p *probe) Next(ctx context.Context) (*vector.Batch, error) {
 			if p.b != nil {
 				continue
 			}
+			if p.j.kind == plan.Mark && p.seen != nil && !p.seen.last {
+				continue // the last block gives the rows
+			}
 			if out := p.rows(b); out.Rows() > 0 {
 				return out, nil
 			}
@@ -100,6 +108,7 @@ func (p *probe) Next(ctx context.Context) (*vector.Batch, error) {
 
 // begin starts on a batch of the left side.
 func (p *probe) begin(b *vector.Batch) error {
+	p.base += p.n
 	p.b, p.n, p.k, p.at, p.hit, p.null = b, b.Rows(), 0, -2, false, false
 	p.pick, p.state = p.pick[:0], p.state[:0]
 	if len(p.j.leftKeys) == 0 {
@@ -224,7 +233,7 @@ func (p *probe) check(first int) error {
 					p.hit = true
 				}
 				continue
-			case j.kind == plan.Single && p.hit:
+			case j.kind == plan.Single && (p.hit || p.seen != nil && p.seen.hit.has(p.base+k)):
 				return errs.Userf(errs.SubqueryRows, "Subquery returns more than 1 row")
 			case j.kind == plan.Right || j.kind == plan.Full:
 				j.mark(p.pairB[c])
@@ -248,6 +257,9 @@ func (p *probe) check(first int) error {
 func (p *probe) settle(k int) {
 	j := p.j
 	row := p.b.Row(k)
+	if p.seen != nil && !p.earlier(k) {
+		return
+	}
 	switch j.kind {
 	case plan.Left, plan.Full, plan.Single:
 		if !p.hit {
@@ -276,7 +288,7 @@ func (p *probe) settle(k int) {
 // unknown reports whether x IN (build side) is NULL for a row without a match.
 func (p *probe) unknown(row int) bool {
 	j := p.j
-	return j.rows.n > 0 && (j.hasNull || p.keys[0].IsNull(row))
+	return j.some && (j.hasNull || p.keys[0].IsNull(row))
 }
 
 // evaluate returns the candidates that satisfy the conditions, and the truth of

@@ -217,6 +217,7 @@ type runMerge struct {
 	parts      []int
 	skip, left int64 // rows to leave out, rows to give then (-1: all)
 	keys       bool  // give the keys as the last column
+	small      bool  // give few rows at a time, for who needs much memory for each
 
 	heads heads
 	began bool
@@ -318,7 +319,12 @@ func (m *runMerge) Next(ctx context.Context) (*vector.Batch, error) {
 			return nil, err
 		}
 	}
-	if err := m.next(ctx, m.s.x.batchRows()); err != nil || len(m.picks) == 0 {
+	n := m.s.x.batchRows()
+	if m.small && len(m.heads) > 0 {
+		b := m.heads[0].b
+		n = min(n, blockRows(m.s.op, b.Bytesize(), b.Len))
+	}
+	if err := m.next(ctx, n); err != nil || len(m.picks) == 0 {
 		return nil, err
 	}
 	return m.gather(), nil

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/thermocline/thermocline/connector/fileio"
 	"github.com/thermocline/thermocline/internal/errs"
@@ -24,6 +25,31 @@ var spillQueries = []string{
 	"SELECT LEFT(s, 16) COLLATE utf8mb4_0900_ai_ci AS g, COUNT(*), MAX(s) FROM n GROUP BY g",
 	"SELECT DISTINCT s, k FROM n",
 	"SELECT s, i FROM n UNION SELECT s, k FROM n",
+	// set operations
+	"SELECT s, k FROM n INTERSECT SELECT s, k FROM n WHERE k < 90",
+	"SELECT i, k FROM n EXCEPT SELECT i, k FROM n WHERE k = 5",
+	"(SELECT s, k FROM n UNION ALL SELECT s, k FROM n) EXCEPT ALL SELECT s, k FROM n WHERE k > 50",
+	// joins
+	"SELECT a.s, b.i, b.k, b.s FROM n a JOIN n b ON a.i = b.i",
+	"SELECT a.s, b.s FROM n a LEFT JOIN n b ON a.i = b.i + 5000",
+	"SELECT a.s, b.s FROM n a RIGHT JOIN n b ON a.i = b.i * 2 AND a.k > 40",
+	"SELECT a.s, b.s FROM n a FULL JOIN n b ON a.i = b.i + 2500 AND b.k < 60",
+	"SELECT s FROM n a WHERE EXISTS (SELECT 1 FROM n b WHERE b.i = a.i * 2 AND b.s <> a.s)",
+	"SELECT s FROM n a WHERE NOT EXISTS (SELECT 1 FROM n b WHERE b.i = a.i * 2 AND b.s <> a.s)",
+	"SELECT s FROM n a WHERE i NOT IN (SELECT b.i * 3 FROM n b WHERE b.k <> 7)",
+	"SELECT s, i IN (SELECT b.i * 2 FROM n b), i IN (SELECT NULLIF(b.i * 2, 40) FROM n b) FROM n",
+	"SELECT s, (SELECT b.s FROM n b WHERE b.i = n.i + 7) FROM n",
+	// joins with one key for all rows, and without any
+	"SELECT a.i, b.i, b.s FROM (SELECT * FROM n WHERE i < 30) a FULL JOIN n b ON a.k DIV 100 = b.k DIV 100 AND a.i > b.i - 40 AND a.s <> b.s",
+	"SELECT i FROM n a WHERE i < 30 AND NOT EXISTS (SELECT 1 FROM n b WHERE a.k DIV 100 = b.k DIV 100 AND a.i + b.i = 5020)",
+	"SELECT a.i, b.s FROM (SELECT * FROM n WHERE i < 30) a LEFT JOIN n b ON a.i > b.i - 3 AND a.s <> b.s",
+	// sorting
+	"SELECT s, k, i FROM n ORDER BY 1 DESC",
+	"SELECT k, s FROM n ORDER BY 1", // rows with equal keys keep their order
+	"SELECT s, i FROM n ORDER BY 1 LIMIT 8000 OFFSET 200",
+	// windows
+	"SELECT i, ROW_NUMBER() OVER w, SUM(i) OVER w, LAG(s) OVER w, COUNT(*) OVER (PARTITION BY k) FROM n WINDOW w AS (PARTITION BY i % 1000 ORDER BY s)",
+	"SELECT s, RANK() OVER (PARTITION BY LEFT(s, 14) ORDER BY k DESC), FIRST_VALUE(i) OVER (PARTITION BY LEFT(s, 14) ORDER BY i ROWS 2 PRECEDING) FROM n",
 }
 
 // spilling makes e write rows, and returns how many writes there were.
@@ -61,17 +87,19 @@ func sortedText(rows [][]*string) string {
 // whatever the threads and batches; without spilling they name the limit.
 func TestSpill(t *testing.T) {
 	e := newEngine()
-	numbers(t, e, 20000)
+	numbers(t, e, 10000)
 	writes := e.spilling(t)
-	for _, q := range spillQueries {
+	options := []scan.Options{{Threads: 1, BatchRows: 4096}, {Threads: 5, BatchRows: 1024}, {Threads: 2, BatchRows: 7}}
+	for i, q := range spillQueries {
 		e.opts = scan.Options{Threads: 2}
 		all, err := e.run(q)
 		if err != nil {
 			t.Fatalf("%s: %v", q, err)
 		}
 		want, n := sortedText(all.rows), 0
-		for _, o := range []scan.Options{{Threads: 1, BatchRows: 4096}, {Threads: 5, BatchRows: 1024}, {Threads: 2, BatchRows: 7}} {
-			o.Memory = 768 << 10
+		start := time.Now()
+		for _, o := range []scan.Options{options[i%3], options[(i+1)%3]} {
+			o.Memory = 512 << 10
 			e.opts = o
 			before := writes.Load()
 			got, err := e.run(q)
@@ -91,8 +119,9 @@ func TestSpill(t *testing.T) {
 		if n == 0 {
 			t.Errorf("%s: nothing was spilled", q)
 		}
-		e.opts = scan.Options{Threads: 2, Memory: 768 << 10, NoSpill: true}
-		if _, err := e.run(q); !errs.Is(err, errs.MemoryLimit) || !strings.Contains(err.Error(), "768KiB") || !strings.Contains(err.Error(), "spilling is off") {
+		t.Logf("%v %d rows, %d writes: %s", time.Since(start).Round(time.Millisecond), len(all.rows), n, q)
+		e.opts = scan.Options{Threads: 2, Memory: 96 << 10, NoSpill: true}
+		if _, err := e.run(q); !errs.Is(err, errs.MemoryLimit) || !strings.Contains(err.Error(), "96KiB") || !strings.Contains(err.Error(), "spilling is off") {
 			t.Errorf("%s without spilling: %v", q, err)
 		}
 		e.clean(t, q)

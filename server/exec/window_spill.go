@@ -9,6 +9,7 @@ import (
 // spilled computes the window over rows that are merged from disk: as many whole
 // partitions at a time as make a good chunk. A partition must fit the memory.
 func (w *windowing) spilled(in *runMerge) []phase {
+	in.small = true
 	return []phase{{ranges: 1, rows: -1, open: func(context.Context, int) (operator, error) {
 		return &windowStream{w: w, in: in, acct: w.op.account()}, nil
 	}, done: func() { _ = in.Close() }}}
