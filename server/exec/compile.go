@@ -145,8 +145,7 @@ func (c compiler) node(n plan.Node) (pipe, layout, error) {
 	case *plan.WorkTable:
 		x := c.x
 		return source(func(context.Context) (operator, error) {
-			rows := x.works[n.Work]
-			return &sorted{x: x, rows: rows, order: sequence(nil, 0, rows.n)}, nil
+			return x.works[n.Work].reader(), nil
 		}), layout(n.Cols), nil
 	}
 	return pipe{}, nil, errs.Internalf("run query: no operator for %T", n)

@@ -20,11 +20,11 @@ type query struct {
 	ctx    context.Context // of the whole run; ended by cancel
 	cancel context.CancelFunc
 	budget *memory.Budget
-	works  map[int]*rowStore // of recursive queries: the rows of the step before
-	values []*expr.Value     // what the subplans gave, nil for those not run yet
-	limit  int64             // bytes that budget may hold, 0: no limit
-	grow   atomic.Int64      // operators that grow
-	disk   *spill.Scope      // nil: no spilling
+	works  map[int]*spool // of recursive queries: the rows of the step before
+	values []*expr.Value  // what the subplans gave, nil for those not run yet
+	limit  int64          // bytes that budget may hold, 0: no limit
+	grow   atomic.Int64   // operators that grow
+	disk   *spill.Scope   // nil: no spilling
 }
 
 func (x *query) batchRows() int { return x.env.Options.Rows() }
@@ -41,7 +41,7 @@ func Run(ctx context.Context, q *plan.Query, env Env) (connector.BatchReader, er
 	if q.Stream != nil {
 		return nil, errs.Internalf("run query: a continuous read is run by Follow")
 	}
-	x := &query{env: env, plan: q, works: map[int]*rowStore{}, limit: queryLimit(env)}
+	x := &query{env: env, plan: q, works: map[int]*spool{}, limit: queryLimit(env)}
 	x.budget = env.Budget.Child("query", x.limit)
 	x.ctx, x.cancel = context.WithCancel(ctx)
 	x.spilling()

@@ -18,39 +18,60 @@ func (c compiler) recursive(n *plan.Recursive) (pipe, layout, error) {
 	for i, id := range n.Cols {
 		types[i] = x.typeOf(id)
 	}
+	g := x.grower("recursive query " + n.Name)
 	return pipe{start: func(ctx context.Context) ([]phase, error) {
-		var all rowStore
+		all := newSpool(g)
 		seen := newGroupTable(types)
-		acct := x.account()
+		acct := g.account()
 		limit := x.recursionLimit()
 		in := n.Anchor
 		for depth := 0; ; depth++ {
 			if depth > limit {
 				return nil, errs.Userf(errs.RecursionDepth, "Recursive query aborted after %d iterations. Try increasing @@cte_max_recursion_depth to a larger value.", depth)
 			}
-			delta, err := x.step(ctx, n, in, seen, &acct, all.bytes())
+			delta, err := x.step(ctx, n, in, g, seen, &acct)
 			if err != nil {
 				return nil, err
 			}
 			if delta.n == 0 {
 				break
 			}
-			all.add(delta.cols, nil, delta.n)
-			if n.Stop >= 0 && int64(all.n) >= n.Stop {
+			for rows := delta.reader(); ; {
+				b, err := rows.Next(ctx)
+				if err != nil {
+					return nil, err
+				}
+				if b == nil {
+					break
+				}
+				if err := all.add(ctx, b.Cols, nil, b.Len); err != nil {
+					return nil, err
+				}
+			}
+			if before := x.works[n.Work]; before != nil {
+				before.free()
+			}
+			if n.Stop >= 0 && all.n >= n.Stop {
+				delta.free()
 				break
 			}
 			x.works[n.Work] = delta
 			in = n.Step
 		}
-		delete(x.works, n.Work)
-		return []phase{{ranges: 1, rows: int64(all.n), open: func(context.Context, int) (operator, error) {
-			return &sorted{x: x, rows: &all, order: sequence(nil, 0, all.n)}, nil
-		}}}, nil
+		if before := x.works[n.Work]; before != nil {
+			before.free()
+			delete(x.works, n.Work)
+		}
+		acct.free()
+		if err := all.end(); err != nil {
+			return nil, err
+		}
+		return []phase{{ranges: 1, rows: all.n, open: func(context.Context, int) (operator, error) { return all.reader(), nil }, done: all.free}}, nil
 	}}, layout(n.Cols), nil
 }
 
 // step runs the anchor or a step and returns its new rows.
-func (x *query) step(ctx context.Context, n *plan.Recursive, in plan.Node, seen *groupTable, acct *account, held int64) (*rowStore, error) {
+func (x *query) step(ctx context.Context, n *plan.Recursive, in plan.Node, g *grower, seen *groupTable, acct *account) (*spool, error) {
 	p, _, err := compiler{x: x}.node(in)
 	if err != nil {
 		return nil, err
@@ -61,15 +82,18 @@ func (x *query) step(ctx context.Context, n *plan.Recursive, in plan.Node, seen 
 	}
 	op := gather(ctx, x, phases)
 	defer op.Close()
-	out := &rowStore{}
+	out := newSpool(g)
 	var ids []uint32
 	for {
 		b, err := op.Next(ctx)
-		if err != nil || b == nil {
-			return out, err
+		if err != nil {
+			return nil, err
+		}
+		if b == nil {
+			return out, out.end()
 		}
 		rows, sel := b.Rows(), b.Sel
-		if err := x.fits(n, b, out.n); err != nil {
+		if err := x.fits(n, b, int(out.n)); err != nil {
 			return nil, err
 		}
 		if n.Distinct {
@@ -89,9 +113,11 @@ func (x *query) step(ctx context.Context, n *plan.Recursive, in plan.Node, seen 
 			}
 			rows, sel = len(fresh), fresh
 		}
-		out.add(b.Cols, sel, rows)
-		if err := acct.hold(held + out.bytes() + seen.bytes()); err != nil {
-			return nil, errs.New(errs.ClassOf(err), errs.KindOf(err), "recursive query %s: %w", n.Name, err)
+		if err := out.add(ctx, b.Cols, sel, rows); err != nil {
+			return nil, err
+		}
+		if err := acct.hold(seen.bytes()); err != nil {
+			return nil, g.failed(err)
 		}
 	}
 }

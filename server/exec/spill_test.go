@@ -47,6 +47,8 @@ var spillQueries = []string{
 	"SELECT s, k, i FROM n ORDER BY 1 DESC",
 	"SELECT k, s FROM n ORDER BY 1", // rows with equal keys keep their order
 	"SELECT s, i FROM n ORDER BY 1 LIMIT 8000 OFFSET 200",
+	// recursion
+	"WITH RECURSIVE r AS (SELECT i, s FROM n WHERE i % 4 = 0 UNION ALL SELECT i + 1, s FROM r WHERE i % 4 < 2) SELECT * FROM r",
 	// windows
 	"SELECT i, ROW_NUMBER() OVER w, SUM(i) OVER w, LAG(s) OVER w, COUNT(*) OVER (PARTITION BY k) FROM n WINDOW w AS (PARTITION BY i % 1000 ORDER BY s)",
 	"SELECT s, RANK() OVER (PARTITION BY LEFT(s, 14) ORDER BY k DESC), FIRST_VALUE(i) OVER (PARTITION BY LEFT(s, 14) ORDER BY i ROWS 2 PRECEDING) FROM n",

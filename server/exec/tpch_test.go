@@ -14,6 +14,7 @@ import (
 
 	"github.com/thermocline/thermocline/catalog"
 	"github.com/thermocline/thermocline/connector"
+	"github.com/thermocline/thermocline/internal/errs"
 	"github.com/thermocline/thermocline/internal/testkit"
 	"github.com/thermocline/thermocline/internal/vector"
 	"github.com/thermocline/thermocline/scan"
@@ -120,6 +121,7 @@ func tpch(t testing.TB) *engine {
 // Rows may be in another order where the query leaves ties.
 func TestTPCH(t *testing.T) {
 	e := tpch(t)
+	writes := e.spilling(t)
 	fixtures := testkit.Testdata("tpch")
 	for n := 1; n <= 22; n++ {
 		t.Run(fmt.Sprintf("q%02d", n), func(t *testing.T) {
@@ -155,6 +157,25 @@ func TestTPCH(t *testing.T) {
 			if why := closeRows(got.rows, want); why != "" {
 				t.Errorf("%s\n%s", why, e.explain(t, text))
 			}
+			// A few MB are enough, when spilling is on.
+			e.opts = scan.Options{Threads: 2, Memory: 1 << 20}
+			before := writes.Load()
+			if got, err = e.run(text); err != nil {
+				t.Fatalf("within 1 MiB: %v\n%s", err, e.explain(t, text))
+			}
+			if why := closeRows(got.rows, want); why != "" {
+				t.Errorf("within 1 MiB: %s\n%s", why, e.explain(t, text))
+			}
+			e.clean(t, text)
+			n := writes.Load() - before
+			t.Logf("%d batches were spilled", n)
+			e.opts.NoSpill = true
+			if _, err := e.run(text); err != nil && !(errs.Is(err, errs.MemoryLimit) && strings.Contains(err.Error(), "1MiB")) {
+				t.Errorf("without spilling: %v", err)
+			} else if err != nil && n == 0 {
+				t.Errorf("nothing was spilled, but without spilling: %v", err)
+			}
+			e.clean(t, text)
 		})
 	}
 }

@@ -81,6 +81,9 @@ func (b *binder) recursive(c *cte) (*result, error) {
 	for i, col := range anchor.cols {
 		t := b.cols[col.ID].Type
 		t.Nullable = true
+		if t.Class == expr.Int {
+			t.Width = 8 // a step's numbers are of this width
+		}
 		length := -1
 		if t.Class == expr.String || t.Class == expr.Bytes {
 			length = t.Length
