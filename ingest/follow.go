@@ -59,6 +59,7 @@ type follower struct {
 	wait   *waiter
 	copier *copier // of the tables that are copied in chunks, nil: none
 
+	defined    bool      // definitions changed in this transaction
 	inTxn      bool      // rows of an unfinished transaction were appended
 	catchingUp bool      // some table still skips transactions
 	dirtyAt    time.Time // first uncommitted change
@@ -412,6 +413,10 @@ func (f *follower) take(ctx context.Context, ev *source.Event) error {
 		if f.catchingUp {
 			f.catchUp()
 		}
+		if f.defined {
+			f.defined = false
+			return f.commit(true)
+		}
 		copies := f.copier != nil && a.set.CopyDue()
 		if !a.set.Changed() {
 			if copies {
@@ -429,6 +434,8 @@ func (f *follower) take(ctx context.Context, ev *source.Event) error {
 		return f.commit(copies)
 	case source.StopEvent:
 		return f.stop(ev)
+	case source.AlterEvent, source.TruncateEvent, source.DropEvent:
+		return f.define(ctx, ev)
 	case source.NoticeEvent:
 		a.p.log.Info(ev.Reason)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -56,6 +57,9 @@ func MakePlan(ctx context.Context, o Options, def *pipeline.Definition) (*Plan, 
 		return nil, err
 	}
 	plan := &Plan{Definition: def, Source: src.Address(), Warnings: slices.Clone(def.Warnings)}
+	for _, id := range p.shadows {
+		plan.Warnings = append(plan.Warnings, id.String()+": left out, as a table of an online migration of "+shadowTable.FindStringSubmatch(id.Name)[1])
+	}
 	for _, t := range targets {
 		tables, err := src.Describe(ctx, t.Sources)
 		if err != nil {
@@ -127,6 +131,7 @@ func (p *run) resolve(ctx context.Context, src source.Source, kept []source.ID) 
 			return nil, err
 		}
 	}
+	captured, p.shadows = withoutShadows(captured, kept)
 	routes, err := route.ParseRoutes(p.def.Routes, p.def.Settings.FirstMatch)
 	if err != nil {
 		return nil, err
@@ -148,6 +153,24 @@ func (p *run) resolve(ctx context.Context, src source.Source, kept []source.ID) 
 		}
 	}
 	return targets, nil
+}
+
+// shadowTable recognizes tables that gh-ost, pt-osc and spirit make beside the one
+// that they alter, and leave behind.
+var shadowTable = regexp.MustCompile(`^_(.+)_(?:gho|ghc|del|new|old|chkpnt)$`)
+
+// withoutShadows leaves out the tables of online migrations whose table is
+// captured: their rows are copies. A table that was captured before stays.
+func withoutShadows(captured, kept []source.ID) (rest, shadows []source.ID) {
+	for _, id := range captured {
+		m := shadowTable.FindStringSubmatch(id.Name)
+		if m != nil && slices.Contains(captured, source.ID{Database: id.Database, Name: m[1]}) && !slices.Contains(kept, id) {
+			shadows = append(shadows, id)
+		} else {
+			rest = append(rest, id)
+		}
+	}
+	return rest, shadows
 }
 
 // partitionOf returns the partition columns of a source table.

@@ -27,6 +27,8 @@ type run struct {
 	// patient runs keep trying a source that was never reached; others give up.
 	patient bool
 
+	shadows []source.ID // captured by the patterns, and left out
+
 	mu     sync.Mutex
 	status Status
 }

@@ -109,13 +109,13 @@ func TestTableStops(t *testing.T) {
 	yaml := srv.yaml(`c.\.*`, "")
 	r := start(t, l.options(), yaml)
 	srv.same(l, r, "c.a", "c.b")
-	srv.exec("INSERT INTO c.a VALUES (2,2)", "ALTER TABLE c.a ADD COLUMN w INT", "INSERT INTO c.a VALUES (3,3,3)", "INSERT INTO c.b VALUES (2,2)")
+	srv.exec("INSERT INTO c.a VALUES (2,2)", "ALTER TABLE c.a ADD COLUMN w INET6", "INSERT INTO c.a VALUES (3,3,NULL)", "INSERT INTO c.b VALUES (2,2)")
 	srv.same(l, r, "c.b")
 	l.same("c.a", "1|1", "2|2")
 	check := func(r *Runner) {
 		t.Helper()
 		eventually(t, func() string {
-			if x := r.table("c.a"); x.Phase != "stopped" || !strings.Contains(x.Error, "columns were added: ALTER TABLE c.a ADD COLUMN w INT; drop the lake table") {
+			if x := r.table("c.a"); x.Phase != "stopped" || !strings.Contains(x.Error, "cannot be read: ALTER TABLE c.a ADD COLUMN w INET6; drop the lake table") {
 				return fmt.Sprintf("%+v", r.Status())
 			}
 			return ""
@@ -123,7 +123,7 @@ func TestTableStops(t *testing.T) {
 	}
 	check(r)
 	end(t, r)
-	srv.exec("INSERT INTO c.b VALUES (3,3)", "INSERT INTO c.a VALUES (4,4,4)")
+	srv.exec("INSERT INTO c.b VALUES (3,3)", "INSERT INTO c.a VALUES (4,4,'::4')")
 	r = start(t, l.options(), yaml)
 	srv.same(l, r, "c.b")
 	check(r)
@@ -134,11 +134,11 @@ func TestTableStops(t *testing.T) {
 	}
 	r = start(t, l.options(), yaml)
 	srv.same(l, r, "c.a", "c.b")
-	srv.exec("UPDATE c.a SET w = 9")
+	srv.exec("UPDATE c.a SET w = '::9'")
 	srv.same(l, r, "c.a")
 	// The last table that stops ends the pipeline.
-	srv.exec("DROP TABLE c.b", "TRUNCATE TABLE c.a")
-	if why := failure(t, r); !strings.Contains(why, "2 table(s) stopped: c.a: the table was truncated") || !strings.Contains(why, "c.b: the table was dropped") {
+	srv.exec("ALTER TABLE c.b ADD w INET6", "ALTER TABLE c.a ADD x INET6")
+	if why := failure(t, r); !strings.Contains(why, "2 table(s) stopped: c.a: a statement that names it cannot be read") || !strings.Contains(why, "c.b: a statement") {
 		t.Error(why)
 	}
 }
@@ -155,11 +155,8 @@ func TestSchemaChangedWhileDown(t *testing.T) {
 	end(t, r)
 	srv.exec("INSERT INTO c.a VALUES (2,'y')", "INSERT INTO c.gone VALUES (2)", "ALTER TABLE c.a MODIFY e ENUM('y','x')", "INSERT INTO c.a VALUES (3,'y')", "DROP TABLE c.gone")
 	r = start(t, l.options(), yaml)
-	l.same("c.a", "1|x", "2|y")
+	l.same("c.a", "1|x", "2|y", "3|y")
 	l.same("c.gone", "1", "2")
-	if why := failure(t, r); !strings.Contains(why, "a column was changed") {
-		t.Error(why)
-	}
 }
 
 func TestRoutesToLake(t *testing.T) {

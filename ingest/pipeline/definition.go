@@ -67,6 +67,9 @@ type Sink struct {
 	UserPrefix string
 	// Partitions are the entries of partition.key: a table selector and columns.
 	Partitions []Partition
+	// Include and Exclude are include.schema.changes and exclude.schema.changes,
+	// Destructive is allow-destructive: kinds of change that may take rows away.
+	Include, Exclude, Destructive []string
 	// Print is false for a values sink with print.enabled: false.
 	Print bool
 	Line  int

@@ -279,8 +279,8 @@ func (l *loader) source(b entry) error {
 
 var (
 	paimonKeys = []string{"type", "name", "catalog.properties.metastore", "catalog.properties.warehouse", "table.properties.bucket", "commit.user-prefix", "commit.user",
-		"partition.key", "include.schema.changes", "exclude.schema.changes"}
-	valuesKeys = []string{"type", "name", "materialized.in.memory", "print.enabled", "sink.api", "error.on.schema.change", "include.schema.changes", "exclude.schema.changes"}
+		"partition.key", "include.schema.changes", "exclude.schema.changes", "allow-destructive"}
+	valuesKeys = []string{"type", "name", "materialized.in.memory", "print.enabled", "sink.api", "error.on.schema.change", "include.schema.changes", "exclude.schema.changes", "allow-destructive"}
 	otherSinks = []string{"iceberg", "kafka", "doris", "starrocks", "elasticsearch", "maxcompute", "oceanbase", "fluss", "hudi"}
 	// changeTags are the names of include.schema.changes and exclude.schema.changes.
 	changeTags = []string{"all", "table", "column", "add", "alter", "create", "drop", "rename", "create.table", "add.column", "alter.column.type", "rename.column",
@@ -312,9 +312,18 @@ func (l *loader) sink(b entry) error {
 	}
 	for _, e := range es {
 		switch e.key {
-		case "include.schema.changes", "exclude.schema.changes":
-			if err := l.changeList(e); err != nil {
+		case "include.schema.changes", "exclude.schema.changes", "allow-destructive":
+			list, err := l.changeList(e)
+			if err != nil {
 				return err
+			}
+			switch e.key[0] {
+			case 'i':
+				s.Include = list
+			case 'e':
+				s.Exclude = list
+			default:
+				s.Destructive = list
 			}
 			continue
 		}
@@ -409,9 +418,8 @@ func (l *loader) boolean(e entry, v string) (bool, error) {
 	return false, l.bad(e.node2, "%s is %q; write true or false", e.key, v)
 }
 
-// changeList checks the names of include and exclude lists. No schema change is
-// applied in this version, so that they have nothing to select.
-func (l *loader) changeList(e entry) error {
+// changeList reads a list of kinds of schema changes.
+func (l *loader) changeList(e entry) (out []string, _ error) {
 	var list []*yaml.Node
 	switch e.node2.Kind {
 	case yaml.SequenceNode:
@@ -419,15 +427,19 @@ func (l *loader) changeList(e entry) error {
 	case yaml.ScalarNode:
 		list = []*yaml.Node{e.node2}
 	default:
-		return l.bad(e.node2, "%s must be a list", e.key)
+		return nil, l.bad(e.node2, "%s must be a list", e.key)
 	}
 	for _, n := range list {
 		if n.Kind != yaml.ScalarNode || !slices.Contains(changeTags, strings.ToLower(n.Value)) {
-			return l.bad(n, "%s: %s is no kind of schema change; %s", e.key, n.Value, source.Nearest(n.Value, changeTags))
+			return nil, l.bad(n, "%s: %s is no kind of schema change; %s", e.key, n.Value, source.Nearest(n.Value, changeTags))
 		}
+		x := strings.ToLower(n.Value)
+		if e.key == "allow-destructive" && x != "truncate.table" {
+			return nil, l.bad(n, "allow-destructive: %s is not a kind that empties lake tables; only truncate.table is (a lake table is never dropped)", n.Value)
+		}
+		out = append(out, x)
 	}
-	l.warn("%s has no effect: a table stops at every change of its columns, TRUNCATE, DROP and RENAME", e.key)
-	return nil
+	return out, nil
 }
 
 func (l *loader) routes(b entry) error {
@@ -512,11 +524,9 @@ func (l *loader) settings(b entry) error {
 		case "schema.change.behavior":
 			s.SchemaChange = strings.ToUpper(v)
 			switch s.SchemaChange {
-			case "EXCEPTION":
-			case "EVOLVE", "TRY_EVOLVE", "LENIENT", "IGNORE", "STRICT_EVOLVE":
-				l.warn("schema.change.behavior %s: no schema change is applied in this version; a table stops at a change of its columns, TRUNCATE, DROP and RENAME", s.SchemaChange)
+			case "EXCEPTION", "EVOLVE", "TRY_EVOLVE", "LENIENT", "IGNORE", "STRICT_EVOLVE":
 			default:
-				return l.bad(e.node2, "schema.change.behavior is %s; write EXCEPTION, EVOLVE, TRY_EVOLVE, LENIENT or IGNORE", v)
+				return l.bad(e.node2, "schema.change.behavior is %s; write EXCEPTION, EVOLVE, TRY_EVOLVE, LENIENT, IGNORE or STRICT_EVOLVE", v)
 			}
 		case "schema-operator.rpc-timeout", "schema.operator.rpc-timeout":
 			if _, err := source.ParseDuration(v); err != nil {

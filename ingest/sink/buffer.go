@@ -35,6 +35,9 @@ func (b *buffer) drop(budget *memory.Budget) {
 // must be discarded. copying keeps the writer from compacting.
 func (t *Table) Append(ctx context.Context, def *source.Table, rows source.Rows, copying bool) (n int64, done bool, _ error) {
 	budget := t.set.o.Budget
+	if t.unshaped {
+		return 0, false, errs.New(errs.User, errs.TableStopped, "follow %s: rows came before the change of definition that was begun", def.ID)
+	}
 	shape := t.shapes[def.ID]
 	if shape.Plain() {
 		shape = nil

@@ -103,14 +103,18 @@ type Table struct {
 	pending []connector.CommitMessage
 	changed bool // rows since the last commit
 	whole   bool // the commit is a copy in one piece
-	rows    int64
-	bytes   int64 // handed to the writer since the last commit
-	seq     int64
-	shard   string                         // Spec.ShardKey
-	shapes  map[source.ID]*transform.Shape // of Definitions
-	origin  transform.Origin               // of the rows that are appended
-	stamped int64                          // rows of its transaction
-	warned  time.Time
+	// A change of definitions: with the next commit it lasts; rows are emptied
+	// with it; the definitions do not fit the lake table until it comes again.
+	evolved, truncate, unshaped bool
+	ignored                     map[string][]string // columns that the lake does not get, by source table
+	rows                        int64
+	bytes                       int64 // handed to the writer since the last commit
+	seq                         int64
+	shard                       string                         // Spec.ShardKey
+	shapes                      map[source.ID]*transform.Shape // of Definitions
+	origin                      transform.Origin               // of the rows that are appended
+	stamped                     int64                          // rows of its transaction
+	warned                      time.Time
 }
 
 // NeedsCopy reports whether the table waits for its first copy.
@@ -243,12 +247,13 @@ func (s *Set) resume(ctx context.Context, t *Table, low source.Position) (*conne
 		return nil, errs.New(errs.Conflict, errs.Fenced, "start pipeline %s: the lake table %s was committed by a later start (epoch %d) than the state in %s knows (%d): another process runs the pipeline, or the state was restored from a copy",
 			s.o.Pipeline, t.ID, epochOf(own), s.o.Dir, s.o.State.Epoch)
 	}
-	t.Definitions, t.Stopped, t.Snapshot, t.seq = st.Sources, st.Stopped, st.Snapshot, st.Seq
+	t.Stopped, t.Snapshot, t.seq = st.Stopped, st.Snapshot, st.Seq
 	if own != nil {
 		t.print = own.Properties[PropSchema]
 	} else {
 		t.print = Fingerprint(st.Sources)
 	}
+	t.resumeEvolving(st, t.print)
 	if own != nil && (own.ID < st.Snapshot || own.Identifier < st.Seq) || own == nil && version < st.Snapshot {
 		t.Stopped = "its newest snapshot of this pipeline is older than the one that the pipeline's state knows: it was rolled back; drop the table to copy it again"
 	}
@@ -256,7 +261,8 @@ func (s *Set) resume(ctx context.Context, t *Table, low source.Position) (*conne
 		if was, now := st.Rules, s.rulesOf(t); was != now {
 			return nil, start("holds rows that other transform rules made (%s, now %s), which a change of the rules does not make again; drop the table to copy it again, or change the rules back", orNone(was), orNone(now))
 		}
-		if err := t.shape(); err != nil {
+		err := t.shape()
+		if t.unshaped = err != nil && st.Next != nil; err != nil && !t.unshaped {
 			return nil, err
 		}
 	}
@@ -363,6 +369,7 @@ func (t *Table) shape() error {
 	for _, def := range t.Definitions {
 		s, err := rules.Bind(def, t.shard)
 		if err == nil {
+			s.Leave(t.ignored[def.ID.String()])
 			if err = s.Fit(lake); err == nil {
 				err = s.Keys(keys, lake.Options["changelog-producer"] == "input")
 			}
@@ -395,7 +402,9 @@ func (s *Set) rulesOf(t *Table) string {
 func Fingerprint(definitions []*source.Table) string {
 	h := sha256.New()
 	for _, d := range definitions {
-		if err := json.NewEncoder(h).Encode(d); err != nil {
+		x := *d
+		x.Identity, x.BeforeImages = nil, false // of the lake table, not of the source
+		if err := json.NewEncoder(h).Encode(&x); err != nil {
 			return ""
 		}
 	}
@@ -508,7 +517,7 @@ func (s *Set) Commit(ctx context.Context, pos source.Position, at time.Time, cop
 		wg.Add(1)
 		go func() {
 			defer func() { <-slots; wg.Done() }()
-			e := t.commitRows(ctx, t.pending, pos, at, t.Copying != nil)
+			e := t.commitRows(ctx, t.pending, pos, at, t.Copying != nil || t.evolved)
 			mu.Lock()
 			defer mu.Unlock()
 			if e != nil {
@@ -522,7 +531,16 @@ func (s *Set) Commit(ctx context.Context, pos source.Position, at time.Time, cop
 	if err != nil {
 		return rows, firstOf(err)
 	}
+	settled := false
+	for _, t := range s.Tables {
+		if !t.changed {
+			settled = s.settle(t) || settled
+		}
+	}
 	s.Advance(pos)
+	if settled {
+		return rows, s.SaveState(ctx)
+	}
 	return rows, nil
 }
 
@@ -591,7 +609,7 @@ func (t *Table) commitRows(ctx context.Context, messages []connector.CommitMessa
 		phase = "snapshot"
 	}
 	c := &connector.Committable{
-		Identifier: s.state.Seq, Epoch: s.state.Epoch, Messages: messages, EvenIfEmpty: evenIfEmpty,
+		Identifier: s.state.Seq, Epoch: s.state.Epoch, Messages: messages, EvenIfEmpty: evenIfEmpty || t.truncate, Overwrite: t.truncate,
 		Properties: map[string]string{
 			PropPipeline: s.o.Pipeline, PropEpoch: strconv.FormatInt(s.state.Epoch, 10), PropSeq: strconv.FormatInt(s.state.Seq, 10),
 			PropSource: s.o.Identity, PropPosition: pos.String(), PropPhase: phase, PropSchema: t.print,

@@ -48,6 +48,11 @@ type TableState struct {
 	// Stopped is why the table is not followed any more, at Position.
 	Stopped  string `json:"stopped,omitempty"`
 	Position string `json:"position,omitempty"`
+	// Ignored are columns of the definitions that the lake table does not get, by
+	// source table.
+	Ignored map[string][]string `json:"ignored,omitempty"`
+	// Next is a change of the definitions that was begun.
+	Next *Evolving `json:"next,omitempty"`
 	// Sources are the definitions that rows are decoded by.
 	Sources []*source.Table `json:"sources,omitempty"`
 	// Rules identify the transform rules that its rows have passed.

@@ -21,6 +21,7 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/thermocline/thermocline/catalog"
@@ -114,6 +115,10 @@ type Table struct {
 	Columns    []Column `json:"columns"`
 	PrimaryKey []string `json:"primaryKey"`
 	Comment    string   `json:"comment,omitempty"`
+	// NextColumn is above the ids of all columns that the table ever had.
+	NextColumn int `json:"nextColumn,omitempty"`
+	// Native is what else the source needs to follow changes of the definition.
+	Native json.RawMessage `json:"native,omitempty"`
 	// Identity are the positions of the columns whose change makes an UPDATE a
 	// delete and an insert: the lake table's key, partition columns included.
 	// Ingest sets it; sources read it.
@@ -133,6 +138,10 @@ type Table struct {
 // Column is a column of a source table.
 type Column struct {
 	Name string `json:"name"`
+	// ID stays with the column when it is renamed or changed, and is never given
+	// again: a column that is dropped and added anew is another one. 0 in
+	// definitions without them.
+	ID int `json:"id,omitempty"`
 	// Type is the lake's type.
 	Type catalog.Type `json:"type"`
 	// Required says that the source declares the column NOT NULL. Type may allow
@@ -154,6 +163,26 @@ func (t *Table) Column(name string) int {
 		}
 	}
 	return -1
+}
+
+// Number gives ids to columns that have none.
+func (t *Table) Number() {
+	for i := range t.Columns {
+		t.NextColumn = max(t.NextColumn, t.Columns[i].ID+1, 1)
+	}
+	for i := range t.Columns {
+		if t.Columns[i].ID == 0 {
+			t.Columns[i].ID = t.NextColumn
+			t.NextColumn++
+		}
+	}
+}
+
+// Clone returns a copy of the definition whose columns may be changed.
+func (t *Table) Clone() *Table {
+	c := *t
+	c.Columns, c.PrimaryKey, c.Identity = slices.Clone(t.Columns), slices.Clone(t.PrimaryKey), slices.Clone(t.Identity)
+	return &c
 }
 
 // NewBatch makes an empty batch for rows of the table.
@@ -207,6 +236,16 @@ const (
 	// transaction on. No rows of the table come after it; rows of the
 	// transaction that came before it must be thrown away.
 	StopEvent
+	// AlterEvent says that a table has another definition from here on:
+	// Definition. It is a transaction of its own. The rows that follow are decoded
+	// by Definition, whose Identity and BeforeImages the receiver sets before it
+	// asks for the next event.
+	AlterEvent
+	// TruncateEvent says that all rows of a table went, without events of their
+	// own; DropEvent that the table went, or got another name. Rows may come again
+	// when there is a table of the name again, after an AlterEvent.
+	TruncateEvent
+	DropEvent
 	// HeartbeatEvent says that the source lives and has nothing more to send.
 	HeartbeatEvent
 	// NoticeEvent is something for the log: Reason.
@@ -216,12 +255,15 @@ const (
 // Event is one step of a stream. It is valid until the next call of Next.
 type Event struct {
 	Kind  EventKind
-	Table int // RowsEvent, StopEvent: position in the tables given to Stream
+	Table int // position in the tables given to Stream
+	// Definition of an AlterEvent.
+	Definition *Table
 	// Txn is the transaction that the event belongs to; nil for heartbeats.
 	Txn Txn
 	// Rows of a RowsEvent; who does not want them leaves them undecoded.
 	Rows Rows
-	// Reason of a StopEvent or NoticeEvent, one line.
+	// Reason of a StopEvent or NoticeEvent, the statement of the events of
+	// definitions; one line.
 	Reason string
 	// Time of the source's commit, zero when unknown.
 	Time time.Time

@@ -45,6 +45,7 @@ type Shape struct {
 	before bool  // the lake wants -U rows
 	pairs  bool  // updates come as -U and +U, and are decided here
 	fit    []fitted
+	left   map[string]bool // columns that the lake table does not get
 }
 
 // bound is a rule on a table.

@@ -71,6 +71,20 @@ type fitted struct {
 	convert storer // nil: as it is
 }
 
+// Leave names columns of the output that the lake table does not get.
+func (s *Shape) Leave(names []string) {
+	s.left = map[string]bool{}
+	for _, n := range names {
+		s.left[n] = true
+	}
+}
+
+// Holds reports whether a lake column holds every value of a source column.
+func Holds(c source.Column, to catalog.Type, declared string) bool {
+	_, ok := converter(c, to, declared)
+	return ok
+}
+
 // Fit fits the output to the columns of the lake table, by name: they may come
 // in another order, be wider, and nullable ones may be missing from the output.
 // It returns what does not fit.
@@ -80,7 +94,7 @@ func (s *Shape) Fit(lake *catalog.Schema) error {
 	used := map[int]bool{}
 	for j, f := range lake.Fields {
 		i := s.Output.Column(f.Name)
-		if i < 0 {
+		if i < 0 || s.left[f.Name] {
 			if f.Type.NotNull {
 				return errs.Userf(errs.InvalidTable, "the column %s %s does not come from %s", f.Name, f.Type, s.Source.ID)
 			}
@@ -97,6 +111,10 @@ func (s *Shape) Fit(lake *catalog.Schema) error {
 		same = same && i == j && conv == nil
 	}
 	for i, c := range s.Output.Columns {
+		if s.left[c.Name] {
+			same = false
+			continue
+		}
 		if !used[i] {
 			return errs.Userf(errs.InvalidTable, "it lacks the column %s %s of %s", c.Name, c.Type, s.Source.ID)
 		}

@@ -69,11 +69,11 @@ func (s *Source) describeOne(ctx context.Context, q queryer, id source.ID) (*sou
 	where := " WHERE TABLE_SCHEMA = " + literal(id.Database) + " AND TABLE_NAME = " + literal(id.Name)
 	t := &source.Table{ID: id, Rows: -1, Bytes: -1}
 	var kind string
-	var comment sql.NullString
+	var comment, collation sql.NullString
 	var rowsEst, bytesEst sql.NullInt64
 	var engine sql.NullString
-	err := q.QueryRowContext(ctx, "SELECT TABLE_TYPE, ENGINE, TABLE_COMMENT, TABLE_ROWS, DATA_LENGTH FROM information_schema.TABLES"+where).
-		Scan(&kind, &engine, &comment, &rowsEst, &bytesEst)
+	err := q.QueryRowContext(ctx, "SELECT TABLE_TYPE, ENGINE, TABLE_COMMENT, TABLE_ROWS, DATA_LENGTH, TABLE_COLLATION FROM information_schema.TABLES"+where).
+		Scan(&kind, &engine, &comment, &rowsEst, &bytesEst, &collation)
 	if err == sql.ErrNoRows {
 		return nil, errs.Userf(errs.UnknownTable, "%s of %s: there is no such table, or the account may not see it", doing, s.Address())
 	}
@@ -103,26 +103,22 @@ func (s *Source) describeOne(ctx context.Context, q queryer, id source.ID) (*sou
 	for _, k := range t.PrimaryKey {
 		key[k] = true
 	}
+	if t.Native, err = tableNativeOf(collation.String); err != nil {
+		return nil, err
+	}
 	zero, tiny := []string(nil), []string(nil)
 	for _, c := range cols {
 		if !s.opt.comments {
 			c.comment = ""
 		}
-		col, n, err := mapColumn(c, s.opt.booleans)
+		col, err := defineColumn(c, key[c.name], s.opt.booleans)
 		if err != nil {
 			if t.Unsupported == "" {
 				t.Unsupported = err.Error()
 			}
 			continue
 		}
-		if n.Charset != "" && !isUTF8(n.Charset) && charsets[n.Charset] == nil && !singleByte[n.Charset] {
-			t.Unsupported = fmt.Sprintf("the character set %s of column %s has no conversion here", n.Charset, col.Name)
-		}
-		col.Required = col.Type.NotNull
-		if n.mayBeInvalid() && col.Type.NotNull && !key[col.Name] {
-			// NOT NULL temporal columns of MySQL hold zero dates all the same;
-			// those become NULL in the lake.
-			col.Type = col.Type.Nullable()
+		if col.Required && !col.Type.NotNull {
 			zero = append(zero, col.Name)
 		}
 		if strings.HasPrefix(c.columnType, "tinyint(1)") && !s.opt.booleans {
@@ -130,6 +126,7 @@ func (s *Source) describeOne(ctx context.Context, q queryer, id source.ID) (*sou
 		}
 		t.Columns = append(t.Columns, col)
 	}
+	t.Number()
 	if len(zero) > 0 {
 		t.Warnings = append(t.Warnings, "nullable in the lake, since a zero date becomes NULL: "+strings.Join(zero, ", "))
 	}
@@ -140,6 +137,24 @@ func (s *Source) describeOne(ctx context.Context, q queryer, id source.ID) (*sou
 		t.Warnings = append(t.Warnings, "engine "+engine.String+" has no consistent read: changes during the copy are applied again from the binlog")
 	}
 	return t, nil
+}
+
+// defineColumn maps a column and checks that its rows can be decoded.
+func defineColumn(c columnInfo, key, booleans bool) (source.Column, error) {
+	col, n, err := mapColumn(c, booleans)
+	if err != nil {
+		return col, err
+	}
+	if n.Charset != "" && !isUTF8(n.Charset) && charsets[n.Charset] == nil && !singleByte[n.Charset] {
+		return col, errs.Unsupportedf(-1, "the character set %s of column %s", n.Charset, col.Name)
+	}
+	col.Required = col.Type.NotNull
+	if n.mayBeInvalid() && col.Type.NotNull && !key {
+		// NOT NULL temporal columns of MySQL hold zero dates all the same;
+		// those become NULL in the lake.
+		col.Type = col.Type.Nullable()
+	}
+	return col, nil
 }
 
 // cascades looks for foreign keys by which the server changes rows of the table

@@ -153,26 +153,16 @@ func TestStops(t *testing.T) {
 	srv := startServer(t)
 	srv.exec("CREATE DATABASE d; CREATE DATABASE other")
 	for i, c := range []struct{ ddl, want string }{
-		{"ALTER TABLE d.t ADD COLUMN x INT", "columns were added"},
-		{"ALTER TABLE d.t DROP COLUMN v", "a column was dropped"},
-		{"ALTER TABLE d.t MODIFY v BIGINT", "a column was changed"},
-		{"ALTER TABLE d.t CHANGE v w INT", "a column was changed"},
-		{"ALTER TABLE d.t RENAME COLUMN v TO w", "a column was renamed"},
-		{"ALTER TABLE d.t DROP PRIMARY KEY, ADD PRIMARY KEY (id, v)", "the primary key was changed"},
-		{"ALTER TABLE d.t CONVERT TO CHARACTER SET latin1", "the character set of columns"},
-		{"ALTER TABLE d.t ADD COLUMN IF NOT EXISTS x INT", ""}, // either message
+		{"ALTER TABLE d.t DROP PRIMARY KEY, ADD PRIMARY KEY (id, v)", "a new primary key"},
 		{"ALTER TABLE d.t ADD SYSTEM VERSIONING", "cannot be read"},
-		{"TRUNCATE TABLE d.t", "truncated"},
-		{"DROP TABLE d.t", "dropped"},
-		{"DROP TABLE IF EXISTS d.nothing, d.t", "dropped"},
-		{"DROP DATABASE d", "database was dropped"},
-		{"RENAME TABLE d.t TO d.t2", "renamed"},
-		{"RENAME TABLE d.t TO d.t_old, d.u TO d.t", "renamed"},
-		{"ALTER TABLE d.t RENAME TO other.t", "renamed"},
-		{"CREATE OR REPLACE TABLE d.t (id INT PRIMARY KEY)", "cannot be read"},
-		{"SET STATEMENT lock_wait_timeout=5 FOR ALTER TABLE d.t ADD COLUMN x INT", "cannot be read"},
-		{"USE d; ALTER /* comment */ TABLE `t` ADD (x INT, y INT)", "columns were added"},
-		{"USE d; SET SESSION sql_mode='ANSI_QUOTES'; ALTER TABLE \"t\" ADD x INT", "columns were added"},
+		{"TRUNCATE TABLE d.t", "truncated: "},
+		{"DROP TABLE IF EXISTS d.nothing, d.t", "dropped: "},
+		{"DROP DATABASE d", "dropped: "},
+		{"RENAME TABLE d.t TO d.t2", "dropped: "},
+		{"RENAME TABLE d.t TO d.t_old, d.u TO d.t", "another table was renamed to it"},
+		{"ALTER TABLE d.t RENAME TO other.t", "dropped: "},
+		{"ALTER TABLE d.t ADD x UUID", "cannot be read"},
+		{"ALTER TABLE d.t DROP PARTITION p0", "rows vanished with a partition"},
 		{"SET SESSION binlog_format='STATEMENT'; UPDATE d.t SET v = 5", "statement instead of its rows"},
 		{"SET SESSION binlog_row_image='MINIMAL'; UPDATE d.t SET v = 5", "without all columns"},
 		{"XA START 'x'; UPDATE d.t SET v = 5; XA END 'x'; XA PREPARE 'x'; XA COMMIT 'x'", "XA transaction"},
@@ -185,6 +175,9 @@ func TestStops(t *testing.T) {
 			st, tables := session(t, &srv, "d.t", "d.part")
 			srv.exec("INSERT INTO d.t VALUES (2,2,'b')")
 			srv.db.SetMaxIdleConns(0)
+			if strings.Contains(c.ddl, "PARTITION") {
+				srv.exec("ALTER TABLE d.t PARTITION BY RANGE (id) (PARTITION p0 VALUES LESS THAN (5), PARTITION p1 VALUES LESS THAN MAXVALUE)")
+			}
 			srv.exec(c.ddl)
 			srv.exec(fmt.Sprintf("CREATE TABLE IF NOT EXISTS other.mark%d (id INT PRIMARY KEY)", i))
 			before, stops := followUntil(t, st, tables, "d.t")

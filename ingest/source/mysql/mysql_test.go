@@ -161,6 +161,18 @@ func follow(t *testing.T, st source.Stream, tables []*source.Table, transactions
 			transactions--
 		case source.StopEvent:
 			stops = append(stops, tables[ev.Table].ID.String()+": "+ev.Reason)
+		case source.TruncateEvent:
+			stops = append(stops, tables[ev.Table].ID.String()+": truncated: "+ev.Reason)
+		case source.DropEvent:
+			stops = append(stops, tables[ev.Table].ID.String()+": dropped: "+ev.Reason)
+		case source.AlterEvent:
+			stops = append(stops, tables[ev.Table].ID.String()+": altered: "+ev.Reason)
+			d := ev.Definition
+			d.Identity = nil
+			for _, k := range d.PrimaryKey {
+				d.Identity = append(d.Identity, d.Column(k))
+			}
+			tables[ev.Table] = d
 		case source.RowsEvent:
 			tb := tables[ev.Table]
 			b := tb.NewBatch(16)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -34,6 +35,8 @@ type stream struct {
 	conns  *connections
 
 	tables  []*source.Table
+	history *history
+	tr      *transcoders
 	columns [][]column
 	byName  map[source.ID]int
 	stopped []bool
@@ -73,7 +76,7 @@ func (s *Source) Stream(ctx context.Context, from source.Position, tables []*sou
 	if err := s.checkPosition(ctx, sv, p); err != nil {
 		return nil, err
 	}
-	st := &stream{s: s, sv: sv, tables: tables, byName: map[source.ID]int{}, stopped: make([]bool, len(tables)),
+	st := &stream{s: s, sv: sv, tables: slices.Clone(tables), byName: map[source.ID]int{}, stopped: make([]bool, len(tables)),
 		touched: map[int]bool{}, maps: map[uint64]*mapped{}, file: p.file, offset: p.pos}
 	st.pos = p.clone()
 	db, err := s.pool()
@@ -81,7 +84,12 @@ func (s *Source) Stream(ctx context.Context, from source.Position, tables []*sou
 		return nil, err
 	}
 	tr := newTranscoders()
+	st.tr = tr
+	if st.history, err = s.newHistory(ctx, db, sv, st); err != nil {
+		return nil, err
+	}
 	for i, t := range tables {
+		t.Number() // kept by an earlier version
 		if err := s.loadCharsets(ctx, db, t, tr); err != nil {
 			return nil, err
 		}
@@ -437,11 +445,9 @@ func (st *stream) query(h *replication.EventHeader, x *replication.QueryEvent) e
 		st.end(h) // XA COMMIT, XA ROLLBACK: the tables of the rows were stopped at XA PREPARE
 		return nil
 	}
-	for _, ef := range statementEffects(text, string(x.Schema), x.StatusVars, st.captured) {
-		for i, t := range st.tables {
-			if st.same(ef.database, t.ID.Database) && (ef.table == "" || st.same(ef.table, t.ID.Name)) {
-				st.stop(i, "%s", ef.reason)
-			}
+	for _, ef := range st.history.apply(text, string(x.Schema), x.StatusVars) {
+		if err := st.effect(ef); err != nil {
+			return err
 		}
 	}
 	if !st.began {
@@ -463,14 +469,36 @@ func (st *stream) same(a, b string) bool {
 	return a == b || st.sv.fold && strings.EqualFold(a, b)
 }
 
-// captured tells the classifier which names matter.
-func (st *stream) captured(database, table string) bool {
-	for _, t := range st.tables {
-		if st.same(database, t.ID.Database) && (table == "" || st.same(table, t.ID.Name)) {
-			return true
-		}
+// effect queues what a statement does to a captured table.
+func (st *stream) effect(ef effect) error {
+	if st.stopped[ef.table] {
+		return nil
 	}
-	return false
+	if ef.kind == source.StopEvent {
+		st.stop(ef.table, "%s", ef.reason)
+		return nil
+	}
+	if ef.kind == source.AlterEvent {
+		ctx, cancel := context.WithTimeout(context.Background(), st.s.opt.connectTimeout)
+		defer cancel()
+		db, err := st.s.pool()
+		if err != nil {
+			return err
+		}
+		if err := st.s.loadCharsets(ctx, db, ef.def, st.tr); err != nil {
+			return err
+		}
+		cols, err := newColumns(ef.def, st.tr)
+		if err != nil {
+			st.stop(ef.table, "its new definition cannot be followed (%v): %s", err, ef.reason)
+			return nil
+		}
+		st.tables[ef.table], st.columns[ef.table] = ef.def, cols
+		st.maps = map[uint64]*mapped{}
+	}
+	t := st.txn
+	st.queue = append(st.queue, source.Event{Kind: ef.kind, Table: ef.table, Definition: ef.def, Txn: &t, Time: st.time, Reason: ef.reason})
+	return nil
 }
 
 // firstWord returns the first word in upper case and the rest.

@@ -1,0 +1,437 @@
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/pingcap/tidb/pkg/parser"
+	"github.com/pingcap/tidb/pkg/parser/ast"
+	tidbmysql "github.com/pingcap/tidb/pkg/parser/mysql"
+
+	"github.com/thermocline/thermocline/ingest/source"
+)
+
+// history follows the definitions of the captured tables through the statements
+// of the log, so that each row is decoded by the definition that was valid where
+// it stands. It also follows the shadow tables of online migrations (gh-ost,
+// pt-osc, spirit), which take a captured table's name in the end: their rows are
+// copies, and what counts is how their columns differ then.
+type history struct {
+	definer
+	same   func(a, b string) bool // names, as the server compares them
+	tables []*source.Table        // captured, as they are now
+	absent []bool                 // there is no table of the name at present
+	shadow map[source.ID]*shadow
+	// charset asks what tables of a database get that say nothing.
+	charset func(database string) (json.RawMessage, error)
+}
+
+// shadow is a table made to replace a captured one.
+type shadow struct {
+	of  int
+	def *source.Table
+}
+
+// effect is what a statement does to a captured table.
+type effect struct {
+	table  int
+	kind   source.EventKind // StopEvent, AlterEvent, TruncateEvent, DropEvent
+	def    *source.Table    // AlterEvent
+	reason string
+}
+
+func (h *history) captured(database, table string) int {
+	for i, t := range h.tables {
+		if h.same(database, t.ID.Database) && h.same(table, t.ID.Name) {
+			return i
+		}
+	}
+	return -1
+}
+
+func (h *history) shadowOf(database, table string) (source.ID, *shadow) {
+	for id, s := range h.shadow {
+		if h.same(database, id.Database) && h.same(table, id.Name) {
+			return id, s
+		}
+	}
+	return source.ID{}, nil
+}
+
+// parsers' own words for what MariaDB adds.
+var (
+	setStatement = regexp.MustCompile(`(?is)^SET\s+STATEMENT\s.*?\sFOR\s+`)
+	orReplace    = regexp.MustCompile(`(?is)^CREATE\s+OR\s+REPLACE\s+TABLE\s`)
+)
+
+// apply reads a QUERY event and returns what it does to captured tables, and
+// notes it. Statements that change neither columns nor rows of a captured table
+// do nothing; one that cannot be read stops the tables that it names.
+func (h *history) apply(text, schema string, statusVars []byte) []effect {
+	plain := strings.TrimSpace(skipComments(text))
+	if m := setStatement.FindString(plain); m != "" {
+		plain = skipComments(plain[len(m):])
+	}
+	if harmlessStatement(plain) {
+		return nil
+	}
+	replace := false
+	if m := orReplace.FindString(plain); m != "" {
+		plain, replace = "CREATE TABLE "+plain[len(m):], true
+	}
+	if !utf8.ValidString(plain) {
+		return h.unreadable(text, schema)
+	}
+	p := parsers.Get().(*parser.Parser)
+	defer parsers.Put(p)
+	p.SetSQLMode(tidbmysql.SQLMode(sqlMode(statusVars)))
+	stmts, _, err := p.Parse(plain, "", "")
+	if err != nil {
+		return h.unreadable(text, schema)
+	}
+	var out []effect
+	for _, s := range stmts {
+		out = append(out, h.statement(s, text, schema, replace)...)
+	}
+	return out
+}
+
+// unreadable stops the tables that a statement names.
+func (h *history) unreadable(text, schema string) []effect {
+	var out []effect
+	for _, n := range namesIn(text, schema) {
+		if i := h.captured(n.Database, n.Name); i >= 0 && !slices.ContainsFunc(out, func(e effect) bool { return e.table == i }) {
+			out = append(out, effect{table: i, kind: source.StopEvent, reason: "a statement that names it cannot be read: " + shorten(text)})
+		}
+		if id, s := h.shadowOf(n.Database, n.Name); s != nil {
+			delete(h.shadow, id) // what it is from here on is not known
+		}
+	}
+	return out
+}
+
+func nameOf(t *ast.TableName, schema string) (string, string) {
+	if t.Schema.O != "" {
+		schema = t.Schema.O
+	}
+	return schema, t.Name.O
+}
+
+func (h *history) statement(s ast.StmtNode, text, schema string, replace bool) (out []effect) {
+	stop := func(i int, format string, args ...any) {
+		out = append(out, effect{table: i, kind: source.StopEvent, reason: fmt.Sprintf(format, args...) + ": " + shorten(text)})
+	}
+	drop := func(db, name string) {
+		if i := h.captured(db, name); i >= 0 && !h.absent[i] {
+			h.absent[i] = true
+			out = append(out, effect{table: i, kind: source.DropEvent, reason: shorten(text)})
+		}
+		if id, s := h.shadowOf(db, name); s != nil {
+			delete(h.shadow, id)
+		}
+	}
+	switch x := s.(type) {
+	case *ast.AlterTableStmt:
+		return h.alterTable(x, text, schema)
+	case *ast.RenameTableStmt:
+		var pairs [][2]source.ID
+		for _, tt := range x.TableToTables {
+			fd, ft := nameOf(tt.OldTable, schema)
+			td, tn := nameOf(tt.NewTable, schema)
+			pairs = append(pairs, [2]source.ID{{Database: fd, Name: ft}, {Database: td, Name: tn}})
+		}
+		return h.rename(pairs, text)
+	case *ast.TruncateTableStmt:
+		if i := h.captured(nameOf(x.Table, schema)); i >= 0 {
+			out = append(out, effect{table: i, kind: source.TruncateEvent, reason: shorten(text)})
+		}
+	case *ast.DropTableStmt:
+		if x.IsView || x.TemporaryKeyword != ast.TemporaryNone {
+			return nil
+		}
+		for _, t := range x.Tables {
+			drop(nameOf(t, schema))
+		}
+	case *ast.DropDatabaseStmt:
+		for _, t := range h.tables {
+			if h.same(t.ID.Database, x.Name.O) {
+				drop(t.ID.Database, t.ID.Name)
+			}
+		}
+		for id := range h.shadow {
+			if h.same(id.Database, x.Name.O) {
+				delete(h.shadow, id)
+			}
+		}
+	case *ast.CreateTableStmt:
+		if x.TemporaryKeyword != ast.TemporaryNone {
+			return nil
+		}
+		db, name := nameOf(x.Table, schema)
+		if replace {
+			drop(db, name)
+		}
+		return append(out, h.createTable(x, source.ID{Database: db, Name: name}, text, schema)...)
+	case *ast.InsertStmt, *ast.UpdateStmt, *ast.DeleteStmt, *ast.LoadDataStmt, *ast.CallStmt:
+		v := &tableNames{}
+		s.Accept(v)
+		for _, t := range v.names {
+			if i := h.captured(nameOf(t, schema)); i >= 0 {
+				stop(i, "the binlog has a statement instead of its rows (binlog_format of a session is not ROW)")
+			}
+		}
+	}
+	return out
+}
+
+func (h *history) alterTable(x *ast.AlterTableStmt, text, schema string) (out []effect) {
+	db, name := nameOf(x.Table, schema)
+	i := h.captured(db, name)
+	id, sh := h.shadowOf(db, name)
+	renamed := source.ID{}
+	for _, spec := range x.Specs {
+		if spec.Tp == ast.AlterTableRenameTable && spec.NewTable != nil {
+			renamed.Database, renamed.Name = nameOf(spec.NewTable, db)
+		}
+	}
+	stop := func(why string) []effect {
+		if sh != nil {
+			delete(h.shadow, id)
+		}
+		if i < 0 {
+			return nil
+		}
+		return []effect{{table: i, kind: source.StopEvent, reason: why + ": " + shorten(text)}}
+	}
+	if i >= 0 || sh != nil {
+		for _, spec := range x.Specs {
+			if why := rowsVanish(spec); why != "" {
+				return stop(why)
+			}
+		}
+		old := (*source.Table)(nil)
+		if i >= 0 {
+			old = h.tables[i]
+		} else {
+			old = sh.def
+		}
+		def, err := h.alter(old, x.Specs)
+		if err != nil {
+			return stop("it was altered in a way that cannot be followed (" + err.Error() + ")")
+		}
+		switch {
+		case sh != nil:
+			sh.def = def
+		case !sameColumns(old, def):
+			h.tables[i] = def
+			out = append(out, effect{table: i, kind: source.AlterEvent, def: def, reason: shorten(text)})
+		}
+	}
+	if renamed.Name != "" {
+		out = append(out, h.rename([][2]source.ID{{{Database: db, Name: name}, renamed}}, text)...)
+	}
+	return out
+}
+
+// sameColumns reports whether nothing changed that anybody could see.
+func sameColumns(a, b *source.Table) bool {
+	return reflect.DeepEqual(a.Columns, b.Columns) && reflect.DeepEqual(a.PrimaryKey, b.PrimaryKey) && a.Comment == b.Comment && string(a.Native) == string(b.Native)
+}
+
+// rename applies the renamings of one statement, one after the other as the
+// server does, and compares what the captured names stand for before and after.
+func (h *history) rename(pairs [][2]source.ID, text string) (out []effect) {
+	type object struct {
+		captured int // the captured table that it was before, -1
+		sh       *shadow
+	}
+	now := map[source.ID]*object{}
+	look := func(id source.ID) (source.ID, *object) {
+		for k, o := range now {
+			if h.same(k.Database, id.Database) && h.same(k.Name, id.Name) {
+				return k, o
+			}
+		}
+		o := &object{captured: h.captured(id.Database, id.Name)}
+		if o.captured >= 0 && h.absent[o.captured] {
+			o.captured = -1
+		}
+		if k, s := h.shadowOf(id.Database, id.Name); s != nil {
+			o.sh = s
+			delete(h.shadow, k)
+		}
+		now[id] = o
+		return id, o
+	}
+	for _, p := range pairs {
+		from, o := look(p[0])
+		to, _ := look(p[1])
+		now[to], now[from] = o, nil
+	}
+	for id, o := range now {
+		i := h.captured(id.Database, id.Name)
+		if o != nil && o.sh != nil && i < 0 {
+			h.shadow[id] = o.sh
+		}
+		if i < 0 {
+			continue
+		}
+		switch {
+		case o == nil:
+			if !h.absent[i] {
+				h.absent[i] = true
+				out = append(out, effect{table: i, kind: source.DropEvent, reason: shorten(text)})
+			}
+		case o.captured == i:
+		case o.sh != nil && o.sh.of == i:
+			def := o.sh.def.Clone()
+			def.ID = h.tables[i].ID
+			changed := !sameColumns(h.tables[i], def)
+			h.tables[i], h.absent[i] = def, false
+			if changed {
+				out = append(out, effect{table: i, kind: source.AlterEvent, def: def, reason: shorten(text)})
+			}
+		default:
+			out = append(out, effect{table: i, kind: source.StopEvent, reason: "another table was renamed to it: " + shorten(text)})
+		}
+	}
+	slices.SortFunc(out, func(a, b effect) int { return a.table - b.table })
+	return out
+}
+
+// shadowName recognizes the names that migration tools give to the table that
+// will take the place of the one named inside.
+var shadowName = regexp.MustCompile(`^_(.+)_(?:gho|new)$`)
+
+func (h *history) createTable(x *ast.CreateTableStmt, id source.ID, text, schema string) []effect {
+	i := h.captured(id.Database, id.Name)
+	if i >= 0 && !h.absent[i] {
+		return nil // it exists: IF NOT EXISTS, or a statement that failed elsewhere
+	}
+	if i >= 0 {
+		h.absent[i] = false
+	}
+	stop := func(err error) []effect {
+		if i < 0 {
+			return nil
+		}
+		return []effect{{table: i, kind: source.StopEvent, reason: fmt.Sprintf("it was created anew in a way that cannot be followed (%v): %s", err, shorten(text))}}
+	}
+	var def *source.Table
+	of := -1
+	switch {
+	case x.ReferTable != nil:
+		db, name := nameOf(x.ReferTable, schema)
+		if of = h.captured(db, name); of >= 0 {
+			def = h.tables[of].Clone()
+		} else if _, s := h.shadowOf(db, name); s != nil {
+			of, def = s.of, s.def.Clone()
+		}
+		if def == nil {
+			return stop(fmt.Errorf("the definition of %s.%s is not known", db, name))
+		}
+		def.ID = id
+	default:
+		if m := shadowName.FindStringSubmatch(id.Name); m != nil {
+			of = h.captured(id.Database, m[1])
+		}
+		if i < 0 && of < 0 {
+			return nil
+		}
+		native, err := h.charset(id.Database)
+		if err == nil {
+			def, err = h.create(id, x, native)
+		}
+		if err != nil {
+			return stop(err)
+		}
+		base := of
+		if i >= 0 {
+			base = i
+		}
+		adopt(def, h.tables[base])
+	}
+	if i >= 0 {
+		if sameColumns(h.tables[i], def) {
+			return nil
+		}
+		h.tables[i] = def
+		return []effect{{table: i, kind: source.AlterEvent, def: def, reason: shorten(text)}}
+	}
+	h.shadow[id] = &shadow{of: of, def: def}
+	return nil
+}
+
+// adopt gives the columns of a new definition the ids of those with their names.
+func adopt(def, base *source.Table) {
+	next := max(def.NextColumn, base.NextColumn)
+	for i := range def.Columns {
+		c := &def.Columns[i]
+		if j := base.Column(c.Name); j >= 0 {
+			c.ID = base.Columns[j].ID
+		} else {
+			c.ID = next
+			next++
+		}
+	}
+	def.NextColumn = next
+}
+
+// rowsVanish says what a clause does to rows without row events, "" for others.
+func rowsVanish(spec *ast.AlterTableSpec) string {
+	switch spec.Tp {
+	case ast.AlterTableDropPartition, ast.AlterTableTruncatePartition, ast.AlterTableExchangePartition, ast.AlterTableDropFirstPartition:
+		return "rows vanished with a partition"
+	case ast.AlterTableDiscardTablespace, ast.AlterTableImportTablespace, ast.AlterTableDiscardPartitionTablespace, ast.AlterTableImportPartitionTablespace:
+		return "its rows were exchanged as files"
+	}
+	return ""
+}
+
+// newHistory starts following the definitions of a stream's tables.
+func (s *Source) newHistory(ctx context.Context, q queryer, sv *server, st *stream) (*history, error) {
+	h := &history{definer: definer{booleans: s.opt.booleans, comments: s.opt.comments, mariadb: sv.mariadb, collations: map[string]string{}},
+		same: st.same, tables: slices.Clone(st.tables), absent: make([]bool, len(st.tables)), shadow: map[source.ID]*shadow{}}
+	rows, err := q.QueryContext(ctx, "SHOW COLLATION WHERE `Default` = 'Yes'")
+	if err != nil {
+		return nil, s.fault("read the collations", err)
+	}
+	defer rows.Close()
+	cols, err := rows.Columns()
+	if err != nil {
+		return nil, s.fault("read the collations", err)
+	}
+	for rows.Next() {
+		var name, set string
+		dest := make([]any, len(cols))
+		for i := range dest {
+			dest[i] = new(sql.RawBytes)
+		}
+		dest[0], dest[1] = &name, &set
+		if err := rows.Scan(dest...); err != nil {
+			return nil, s.fault("read the collations", err)
+		}
+		h.collations[set] = name
+	}
+	if err := rows.Err(); err != nil {
+		return nil, s.fault("read the collations", err)
+	}
+	h.charset = func(database string) (json.RawMessage, error) {
+		ctx, cancel := context.WithTimeout(context.Background(), s.opt.connectTimeout)
+		defer cancel()
+		var collation sql.NullString
+		err := q.QueryRowContext(ctx, "SELECT DEFAULT_COLLATION_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = "+literal(database)).Scan(&collation)
+		if err != nil {
+			return nil, s.fault("read the character set of "+database, err)
+		}
+		return tableNativeOf(collation.String)
+	}
+	return h, nil
+}
