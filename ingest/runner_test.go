@@ -154,7 +154,7 @@ func TestSchemaChangedWhileDown(t *testing.T) {
 	srv.same(l, r, "c.a", "c.gone")
 	end(t, r)
 	srv.exec("INSERT INTO c.a VALUES (2,'y')", "INSERT INTO c.gone VALUES (2)", "ALTER TABLE c.a MODIFY e ENUM('y','x')", "INSERT INTO c.a VALUES (3,'y')", "DROP TABLE c.gone")
-	r = start(t, l.options(), yaml)
+	start(t, l.options(), yaml)
 	l.same("c.a", "1|x", "2|y", "3|y")
 	l.same("c.gone", "1", "2")
 }
@@ -252,6 +252,35 @@ func TestStartChecks(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestRolledBackWhileFollowed: a lake table that is rolled back under the pipeline
+// stops at the next round instead of hiding the rows that are lost.
+func TestRolledBackWhileFollowed(t *testing.T) {
+	srv := newServer(t)
+	srv.exec("CREATE DATABASE c; CREATE TABLE c.a (id INT PRIMARY KEY, v INT); CREATE TABLE c.b (id INT PRIMARY KEY, v INT); INSERT INTO c.a VALUES (1,1)")
+	l := newLake(t)
+	r := start(t, l.options(), srv.yaml(`c.\.*`, ""))
+	for i := 2; i < 5; i++ {
+		srv.exec(fmt.Sprintf("INSERT INTO c.a VALUES (%d,%d)", i, i))
+		srv.same(l, r, "c.a")
+	}
+	dir := filepath.Join(l.dir, "c.db", "a", "snapshot")
+	latest := r.table("c.a").Snapshot
+	for _, name := range []string{fmt.Sprintf("snapshot-%d", latest), fmt.Sprintf("snapshot-%d", latest-1), "LATEST"} {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	srv.exec("INSERT INTO c.a VALUES (9,9)", "INSERT INTO c.b VALUES (9,9)")
+	eventually(t, func() string {
+		if x := r.table("c.a"); x.Phase != "stopped" || !strings.Contains(x.Error, "was rolled back, fast-forwarded or created anew while it was followed") {
+			return fmt.Sprintf("%+v", x)
+		}
+		return ""
+	})
+	l.same("c.b", "9|9")
+	l.same("c.a", "1|1", "2|2")
 }
 
 // foreign makes a table with one row by another user.

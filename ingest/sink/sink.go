@@ -501,6 +501,9 @@ func (s *Set) Commit(ctx context.Context, pos source.Position, at time.Time, cop
 	left := func(t *Table) bool { return !t.changed || t.Stopped != "" || t.Copying != nil && !copies }
 	for _, t := range s.Tables { // one by one: short of memory, a writer makes room in others
 		if !left(t) {
+			if err := t.verify(ctx); err != nil {
+				return 0, err
+			}
 			if err := t.flush(ctx); err != nil {
 				return 0, err
 			}

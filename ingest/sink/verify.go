@@ -1,0 +1,44 @@
+package sink
+
+import (
+	"context"
+
+	"github.com/thermocline/thermocline/catalog"
+	"github.com/thermocline/thermocline/connector"
+	"github.com/thermocline/thermocline/internal/errs"
+)
+
+// verify makes sure that what the table's position stands for is still below its
+// newest snapshot: rows on top of a table that somebody rolled back, fast-forwarded
+// or created anew would hide that the rows between are lost.
+func (t *Table) verify(ctx context.Context) error {
+	if t.seq == 0 {
+		return nil
+	}
+	lost := func(what string) error {
+		return &TableError{t, errs.New(errs.User, errs.TableStopped, "the lake table %s was rolled back, fast-forwarded or created anew while it was followed: %s", t.ID, what)}
+	}
+	own, err := t.commit.LatestOwn(ctx)
+	if err != nil {
+		return err
+	}
+	if own != nil {
+		if own.Identifier < t.seq || own.ID < t.Snapshot {
+			return lost("its newest snapshot of this pipeline is an older one than the pipeline made")
+		}
+		return nil
+	}
+	// None is left: they have expired, or the table is another one.
+	r, ok := t.table.(connector.Readable)
+	if !ok {
+		return nil // keeps no snapshots
+	}
+	sn, err := r.Snapshot(ctx, catalog.Ref{})
+	if err != nil {
+		return err
+	}
+	if sn.Version() < t.Snapshot {
+		return lost("it has no snapshot of this pipeline")
+	}
+	return nil
+}
