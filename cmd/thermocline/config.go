@@ -30,9 +30,11 @@ type config struct {
 	DataDir      string            `yaml:"data-dir"`
 	MemoryLimit  string            `yaml:"memory-limit"`
 	SpillLimit   string            `yaml:"spill-limit"`
-	MySQLListen  string            `yaml:"mysql-listen"`
-	HTTPListen   string            `yaml:"http-listen"`
-	Pipelines    []string          `yaml:"pipelines"`
+	// FileRoots are where statements may name files.
+	FileRoots   []string `yaml:"file-root"`
+	MySQLListen string   `yaml:"mysql-listen"`
+	HTTPListen  string   `yaml:"http-listen"`
+	Pipelines   []string `yaml:"pipelines"`
 }
 
 func defaults() config {
@@ -49,6 +51,7 @@ func serveFlags(f *flag.FlagSet) (c *config, file *string, pipelines *list) {
 	f.StringVar(&c.DataDir, "data-dir", "", "the `folder` of accounts, kept pipelines, spill and cache (default <warehouse>/.thermocline, required when the warehouse is remote)")
 	f.StringVar(&c.MemoryLimit, "memory-limit", "", "the memory that the process may use, such as 2GiB (default 75 % of the machine's or cgroup's)")
 	f.StringVar(&c.SpillLimit, "spill-limit", "", spillLimitHelp)
+	f.Var((*list)(&c.FileRoots), "file-root", "a `folder` or prefix such as s3://bucket/in below which accounts with the FILE privilege may read files (read_csv and its like) and write them (INTO OUTFILE); may be given several times")
 	f.StringVar(&c.MySQLListen, "mysql-listen", "", "`HOST:PORT` of the MySQL protocol (default "+d.MySQLListen+")")
 	f.StringVar(&c.HTTPListen, "http-listen", "", "`HOST:PORT` of health, metrics and console (default "+d.HTTPListen+")")
 	f.Var(pipelines, "pipeline", "a pipeline `FILE` to start and keep; may be given several times")
@@ -72,6 +75,7 @@ func resolve(flags config, file string, pipelines []string) (config, error) {
 			*p.to = p.from
 		}
 	}
+	c.FileRoots = append(c.FileRoots, flags.FileRoots...)
 	c.Pipelines = append(c.Pipelines, pipelines...)
 	var err error
 	for k, v := range flags.StoreOptions {

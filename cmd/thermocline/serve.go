@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/thermocline/thermocline/connector/fileio"
+	"github.com/thermocline/thermocline/connector/files"
 	"github.com/thermocline/thermocline/connector/paimon"
 	"github.com/thermocline/thermocline/ingest"
 	"github.com/thermocline/thermocline/internal/errs"
@@ -153,6 +154,8 @@ func startInstance(ctx context.Context, cfg config) (_ *instance, err error) {
 		CatalogControl: named,
 		Memory:         share(root, "query", queryShare),
 		Spill:          in.spill,
+		Files:          &files.Store{Files: w.files, Formats: formats()},
+		FileRoots:      cfg.FileRoots,
 		Accounts:       users,
 		Pipelines:      control{in.runner},
 		Version:        version,

@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"github.com/thermocline/thermocline/connector/fileio"
+	"github.com/thermocline/thermocline/connector/files"
 	"github.com/thermocline/thermocline/server/mysql"
 	"github.com/thermocline/thermocline/server/session"
 )
@@ -102,6 +103,8 @@ func openSession(ctx context.Context, warehouse, format string, options map[stri
 		CatalogControl: catalogControl{store: store, cache: w.cache, configure: w.configure},
 		Memory:         share(root, "query", queryShare),
 		Spill:          spill,
+		Files:          &files.Store{Files: w.files, Formats: formats()},
+		AnyFile:        true,
 		Version:        version,
 		ErrorCode:      mysql.ErrorCode,
 	})

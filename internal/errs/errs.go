@@ -134,18 +134,22 @@ const (
 	NoSuchThread    Kind = "unknown thread"           // 1094
 
 	// Storage and ingest.
-	FileNotFound   Kind = "file not found"
-	FileExists     Kind = "file exists"
-	Fenced         Kind = "fenced"
-	FilesVanished  Kind = "files vanished" // removed by someone else under a reader
-	InvalidConfig  Kind = "invalid configuration"
-	SourceNotReady Kind = "source not ready" // binlog off, not ROW, missing grants
-	SourceGone     Kind = "source position gone"
-	TableStopped   Kind = "table stopped"
-	PortInUse      Kind = "port in use"
-	LeaseHeld      Kind = "lease held"
-	InvalidTable   Kind = "invalid table definition"
-	ReadOnlyObject Kind = "read only object"
+	FileNotFound    Kind = "file not found"
+	FileExists      Kind = "file exists"
+	TooManyRows     Kind = "more than one row"          // 1172
+	NoData          Kind = "no data"                    // 1329
+	WrongFileFormat Kind = "file format"                // 1083
+	FilesOutside    Kind = "files outside of the roots" // 1290
+	Fenced          Kind = "fenced"
+	FilesVanished   Kind = "files vanished" // removed by someone else under a reader
+	InvalidConfig   Kind = "invalid configuration"
+	SourceNotReady  Kind = "source not ready" // binlog off, not ROW, missing grants
+	SourceGone      Kind = "source position gone"
+	TableStopped    Kind = "table stopped"
+	PortInUse       Kind = "port in use"
+	LeaseHeld       Kind = "lease held"
+	InvalidTable    Kind = "invalid table definition"
+	ReadOnlyObject  Kind = "read only object"
 )
 
 // Error is an error with a class and a kind. Pos is the byte offset in the

@@ -52,6 +52,8 @@ var rules = []rule{
 	{"...", "connector/format/orc", []string{"connector/format/orc"}, "only cmd imports implementations"},
 	{"...", "connector/format/avro", []string{"connector/format/avro"}, "only cmd imports implementations"},
 	{"...", "catalog/filesystem", []string{"catalog/filesystem"}, "only cmd imports implementations"},
+	{"...", "connector/files", []string{"connector/files"}, "only cmd imports implementations"},
+	{"connector", "connector/files", nil, "an interface package imports none of its implementations"},
 	{"...", "connector/memory", []string{"connector/memory"}, "only cmd imports implementations"},
 	{"...", "connector/paimon", []string{"connector/paimon", "catalog/filesystem", "catalog/jdbc"}, "only cmd imports implementations"},
 	{"...", "server/mysql", []string{"server/mysql"}, "only cmd imports implementations"},

@@ -147,7 +147,7 @@ func (b *binder) query(q *syntax.Query, outer *scope, ctes *cte) (*result, error
 	}
 	defer func() { b.depth-- }()
 	if q.Into != nil {
-		return nil, errs.Unsupportedf(q.Into.Pos(), "SELECT … INTO")
+		return nil, errs.UserAt(q.Into.Pos(), errs.Syntax, "INTO belongs to the outermost SELECT of a statement")
 	}
 	ctes, err := with(q.With, outer, ctes)
 	if err != nil {

@@ -29,7 +29,7 @@ func (bl *block) from(t syntax.TableExpr) (Node, relation, error) {
 	case *syntax.Join:
 		return bl.join(t)
 	case *syntax.TableFunc:
-		return nil, relation{}, errs.Unsupportedf(t.Pos(), "the table function %s", strings.ToLower(t.Name.Object()))
+		return bl.fileTable(t)
 	case *syntax.JSONTable, *syntax.Unnest:
 		return bl.tableFunction(t, nil)
 	}

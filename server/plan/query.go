@@ -115,6 +115,9 @@ type Env struct {
 	FlinkTypes bool
 	// StrictInsert makes INSERT of a key that is there an error (lake_insert).
 	StrictInsert bool
+	// Files opens files as tables (read_parquet and its like); nil: there are none
+	// here.
+	Files FileTables
 	// Pin, when set, is called once for each snapshot that the statement reads.
 	Pin func(TableUse)
 	// Pinned, when set, may answer which snapshot a table is read at when the
@@ -123,6 +126,14 @@ type Env struct {
 	// Lossless makes result columns that show stored columns come as they are
 	// stored, where SQL's form would lose something (Column.Stored).
 	Lossless bool
+}
+
+// FileTables opens files as tables. Implementations are safe for concurrent use.
+type FileTables interface {
+	// FileTable opens the files that a pattern names, with the options of the
+	// table function, which have lower-case names. format is parquet, orc, avro,
+	// csv or json.
+	FileTable(ctx context.Context, format, pattern string, options map[string]string) (connector.Readable, error)
 }
 
 // Catalogs is the set of catalogs that a session sees. Implementations are safe

@@ -54,6 +54,12 @@ func (s *Session) columnsOf(ctx context.Context, stmt syntax.Statement, run *sta
 	case *syntax.Query:
 		env := run.environment()
 		env.Preparing, env.Pin, env.Continuous = true, nil, s.continuous()
+		into := x.Into != nil
+		if into {
+			plain := *x
+			plain.Into = nil
+			x = &plain
+		}
 		x, _, err := settled(x)
 		if err != nil {
 			return nil, err
@@ -61,6 +67,9 @@ func (s *Session) columnsOf(ctx context.Context, stmt syntax.Statement, run *sta
 		q, err := plan.Bind(ctx, x, env)
 		if err != nil {
 			return nil, err
+		}
+		if into {
+			return nil, nil
 		}
 		return named(planned(q.Columns), x), nil
 	case *syntax.Insert:

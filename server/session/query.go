@@ -21,6 +21,7 @@ func (run *statement) environment() *plan.Env {
 	return &plan.Env{
 		Catalogs: catalogs{s, run}, Expr: run.context(), Params: run.params,
 		Authorize: s.authorizeRead, AuthorizeAs: s.authorizeAs, Pinned: s.pinnedSnapshot(run.ctx), Lossless: s.opts.Lossless,
+		Files: s.fileTables(),
 		Pin: func(u plan.TableUse) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -36,11 +37,13 @@ func (run *statement) executor() exec.Env {
 
 // selectQuery runs a SELECT.
 func (s *Session) selectQuery(ctx context.Context, q *syntax.Query, run *statement) (*Result, error) {
-	s.srv.counters.selects.Add(1)
 	run.continuous = s.continuous()
 	if q.Into != nil {
-		return nil, errs.Unsupportedf(q.Into.Pos(), "SELECT … INTO")
+		plain := *q
+		plain.Into = nil
+		return s.selectInto(ctx, q.Into, run, func() (*Result, error) { return s.selectQuery(ctx, &plain, run) })
 	}
+	s.srv.counters.selects.Add(1)
 	limit := time.Duration(s.number("max_execution_time")) * time.Millisecond
 	if sel, ok := q.Body.(*syntax.Select); ok {
 		for _, h := range sel.Hints {

@@ -27,6 +27,13 @@ type Config struct {
 	// Accounts says who may log in and do what; nil: root with an empty
 	// password and every right, from this machine only.
 	Accounts metadata.Accounts
+	// Files opens files as tables and makes files; nil: there are none here.
+	Files Files
+	// FileRoots are the folders and prefixes below which statements may name files,
+	// with the FILE privilege. AnyFile lets every statement name every file, for
+	// sessions of who started the process.
+	FileRoots []string
+	AnyFile   bool
 	// Background returns what the process does beside statements, for the process
 	// list; nil: nothing.
 	Background func() []BackgroundTask
