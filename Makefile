@@ -10,7 +10,7 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 # Packages whose code runs concurrently; make test runs them with -race too.
 RACE = ./connector/... ./scan/... ./server/exec/... ./server/session/... ./server/mysql/... ./ingest/...
 
-.PHONY: build deps test test-go test-race test-dml logictest test-tpcds interop interop-read interop-random interop-histories lint fuzz demo bench bench-paimon bench-sql bench-large bench-plan endurance clean
+.PHONY: build deps test test-go test-race test-dml test-spill logictest test-tpcds interop interop-read interop-random interop-histories lint fuzz demo bench bench-paimon bench-sql bench-large bench-plan endurance clean
 
 build: ## the binary, bin/thermocline
 	@mkdir -p bin
@@ -44,6 +44,10 @@ test-dml: ## DML_SCRIPTS random scripts of INSERT, UPDATE, DELETE …, compared 
 logictest: ## all 25,000 queries of the logic tests over Paimon tables; make test runs a tenth; needs ../shared
 	THERMOCLINE_SHARED=required THERMOCLINE_LOGICTEST=all go test -count=1 -timeout 120m -run 'TestLogic$$' -v ./server/session
 
+test-spill: build ## the 22 queries of TPC-H at scale factor SF within MEMORY a query: the published answers with spilling, without it those that need more name the limit; needs ../shared
+	go run ./benchmarks/spill --sf $(SF) --memory $(MEMORY)
+
+MEMORY ?= 256MiB
 SF ?= 1
 test-tpcds: ## the 99 queries of TPC-DS at scale factor SF (0.01, 0.1 or 1) equal DuckDB's answers; make test has 0.01; needs ../shared
 	@eval "$$(.ci/deps)"; d=$${XDG_CACHE_HOME:-$$HOME/.cache}/thermocline-tpcds-$(SF); \

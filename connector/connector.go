@@ -77,7 +77,7 @@ type ScanRequest struct {
 // Plan is a planned scan.
 type Plan struct {
 	Splits []Split
-	// Files planned and left out by pruning, for EXPLAIN and metrics.
+	// Files that are read, and those that pruning left out, for EXPLAIN and metrics.
 	Files, PrunedFiles int
 	Bytes              int64
 	// Memory is what the plan itself takes while it is kept.

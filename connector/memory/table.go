@@ -235,11 +235,11 @@ func (v *version) Plan(_ context.Context, req connector.ScanRequest) (*connector
 	}
 	p := &connector.Plan{}
 	for _, c := range v.chunks {
-		p.Files++
 		if !req.NoPruning && !req.Filter.MayMatch(func(i int) connector.Bounds { return c.bounds[i] }) {
 			p.PrunedFiles++
 			continue
 		}
+		p.Files++
 		s := &split{chunk: c, columns: req.Columns, rows: req.BatchRows}
 		p.Splits = append(p.Splits, s)
 		p.Bytes += s.Bytes()

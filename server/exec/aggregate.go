@@ -46,7 +46,7 @@ func (c compiler) grouped(in pipe, keys []expr.Expr, calls []expr.Aggregate, arg
 	if len(calls) == 0 {
 		name = "distinct rows"
 	}
-	g.op = x.grower(name)
+	g.op = c.grower(name)
 	for _, s := range g.empty().states {
 		sp, ok := s.(expr.Spillable)
 		if !ok {

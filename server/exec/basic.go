@@ -102,6 +102,7 @@ func (s *scanner) Next(ctx context.Context) (*vector.Batch, error) {
 		if err != nil || b == nil {
 			return nil, err
 		}
+		s.x.env.Meter.add(b.Len)
 		if b.Kinds != nil {
 			return nil, errs.Internalf("run query: a table scan gave row kinds")
 		}

@@ -28,6 +28,16 @@ func (l layout) at(id plan.ColID) int {
 type compiler struct {
 	x       *query
 	filters []*runtimeFilter // of operators above, for the scans below
+	profile *nodeProfile     // of the node at hand, nil: nobody wants to know
+}
+
+// grower makes the grower of the node at hand.
+func (c compiler) grower(name string) *grower {
+	g := c.x.grower(name)
+	if c.profile != nil {
+		c.profile.growers = append(c.profile.growers, g)
+	}
+	return g
 }
 
 // bind replaces column ids by positions and subqueries by what they gave.
@@ -70,7 +80,18 @@ func (c compiler) bindAll(es []expr.Expr, l layout) ([]expr.Expr, error) {
 	return out, nil
 }
 
+// node compiles a node; when the query is analyzed, what it does is measured.
 func (c compiler) node(n plan.Node) (pipe, layout, error) {
+	if c.x.env.Profile == nil {
+		return c.compile(n)
+	}
+	s := c.x.env.Profile.of(n)
+	c.profile = s
+	p, l, err := c.compile(n)
+	return s.measured(p), l, err
+}
+
+func (c compiler) compile(n plan.Node) (pipe, layout, error) {
 	switch n := n.(type) {
 	case *plan.Scan:
 		return c.scan(n)
@@ -198,6 +219,13 @@ func (c compiler) scan(n *plan.Scan) (pipe, layout, error) {
 		src, err := scan.Open(ctx, n.Use.Snapshot, scan.Request{Columns: cols, Filter: push, Options: x.env.Options, Budget: x.budget})
 		if err != nil {
 			return nil, err
+		}
+		p := src.Plan()
+		x.env.Meter.plan(src.Rows(), p.Bytes)
+		if c.profile != nil {
+			c.profile.files.Add(int64(p.Files))
+			c.profile.pruned.Add(int64(p.PrunedFiles))
+			c.profile.stored.Add(p.Bytes)
 		}
 		return []phase{{ranges: src.Ranges(), rows: src.Rows(), open: func(_ context.Context, i int) (operator, error) {
 			return newScanner(x, src.Reader(i), loads, conds, filters), nil

@@ -34,6 +34,10 @@ type Env struct {
 	Budget *memory.Budget
 	// Spill is where operators put rows that do not fit their memory; nil: nowhere.
 	Spill *fileio.Scratch
+	// Meter, when set, counts what is read.
+	Meter *Meter
+	// Profile, when set, collects what the operators do; see Analyze.
+	Profile *Profile
 	// Progress, when set, is told now and then how many rows a statement that
 	// changes rows has gone through.
 	Progress func(rows uint64)

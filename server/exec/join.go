@@ -56,7 +56,7 @@ func (c compiler) join(n *plan.Join) (pipe, layout, error) {
 		}
 	}
 	j.need(append(append([]expr.Expr{}, j.conds...), j.marks...))
-	j.op = c.x.grower("join")
+	j.op = c.grower("join")
 	for _, k := range append(append([]expr.Expr{}, j.leftKeys...), j.rightKeys...) {
 		if k.Traits()&expr.Volatile != 0 {
 			j.op.blocked = "its keys change from one evaluation to the next"

@@ -94,6 +94,7 @@ func (x *query) value(i int) (expr.Value, error) {
 
 // scalar runs a subquery that gives one value.
 func (x *query) scalar(s *plan.Subplan) (expr.Value, error) {
+	defer x.grow.Store(x.grow.Load()) // its operators end with it
 	op, err := x.open(s.Plan, []plan.Column{x.plan.Cols[s.Col]})
 	if err != nil {
 		return expr.Value{}, err
@@ -157,6 +158,9 @@ func (r *result) Close() error {
 	var err error
 	if r.op != nil {
 		err = r.op.Close()
+	}
+	if p := r.x.env.Profile; p != nil {
+		p.Peak, p.Spilled = r.x.budget.Peak(), r.x.disk.Written()
 	}
 	r.x.budget.Close()
 	if e := r.x.disk.Close(); err == nil {

@@ -18,7 +18,7 @@ func (c compiler) recursive(n *plan.Recursive) (pipe, layout, error) {
 	for i, id := range n.Cols {
 		types[i] = x.typeOf(id)
 	}
-	g := x.grower("recursive query " + n.Name)
+	g := c.grower("recursive query " + n.Name)
 	return pipe{start: func(ctx context.Context) ([]phase, error) {
 		all := newSpool(g)
 		seen := newGroupTable(types)
@@ -72,6 +72,7 @@ func (c compiler) recursive(n *plan.Recursive) (pipe, layout, error) {
 
 // step runs the anchor or a step and returns its new rows.
 func (x *query) step(ctx context.Context, n *plan.Recursive, in plan.Node, g *grower, seen *groupTable, acct *account) (*spool, error) {
+	defer x.grow.Store(x.grow.Load()) // the operators of a step end with it
 	p, _, err := compiler{x: x}.node(in)
 	if err != nil {
 		return nil, err

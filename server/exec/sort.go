@@ -20,7 +20,7 @@ import (
 // in DuckDB and CockroachDB); rows with equal keys keep the order in which they
 // came.
 func (c compiler) sort(in plan.Node, keys []plan.SortKey, count, offset int64) (pipe, layout, error) {
-	s := &sorting{x: c.x, keep: -1, op: c.x.grower("sort")}
+	s := &sorting{x: c.x, keep: -1, op: c.grower("sort")}
 	if count >= 0 {
 		s.keep = count + offset
 		if s.filter = c.topFilter(in, keys[0]); s.filter != nil {

@@ -17,7 +17,7 @@ func (c compiler) window(n *plan.Window) (pipe, layout, error) {
 	if err != nil {
 		return pipe{}, nil, err
 	}
-	s := &sorting{x: c.x, keep: -1, op: c.x.grower("window")}
+	s := &sorting{x: c.x, keep: -1, op: c.grower("window")}
 	w := &windowing{x: c.x, op: s.op, columns: len(l)}
 	add := func(e expr.Expr) (int, error) {
 		b, err := c.bind(e, l)

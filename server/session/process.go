@@ -1,6 +1,7 @@
 package session
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"sync/atomic"
@@ -8,7 +9,9 @@ import (
 
 	"github.com/thermocline/thermocline/connector"
 	"github.com/thermocline/thermocline/internal/errs"
+	"github.com/thermocline/thermocline/internal/memory"
 	"github.com/thermocline/thermocline/scan/expr"
+	"github.com/thermocline/thermocline/server/exec"
 	"github.com/thermocline/thermocline/server/metadata"
 	"github.com/thermocline/thermocline/server/plan"
 )
@@ -87,7 +90,9 @@ func (s *Session) processes() []metadata.ProcessInfo {
 	var out []metadata.ProcessInfo
 	for _, x := range s.srv.openSessions() {
 		x.mu.Lock()
-		p, who, user, address, attrs := x.proc, x.account.Identity, x.opts.User, x.opts.Address, x.opts.Attributes
+		p := x.proc
+		p.state += progress(p.meter, now.Sub(p.since))
+		who, user, address, attrs := x.account.Identity, x.opts.User, x.opts.Address, x.opts.Attributes
 		x.mu.Unlock()
 		if !all && who != s.account.Identity {
 			continue
@@ -99,6 +104,22 @@ func (s *Session) processes() []metadata.ProcessInfo {
 		out = append(out, s.srv.background()...)
 	}
 	return out
+}
+
+// progress describes what a statement has read, for the process list.
+func progress(m *exec.Meter, since time.Duration) string {
+	if m == nil {
+		return ""
+	}
+	rows, of, bytes := m.Read()
+	if of == 0 {
+		return ""
+	}
+	text := fmt.Sprintf(": %d of %d rows, %s", rows, max(rows, of), memory.FormatSize(bytes))
+	if since >= time.Second {
+		text += fmt.Sprintf(", %.0f rows/s", float64(rows)/since.Seconds())
+	}
+	return text
 }
 
 // BackgroundTask is something that the process does by itself.

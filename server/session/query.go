@@ -32,7 +32,11 @@ func (run *statement) environment() *plan.Env {
 
 // executor is what the statement's plan runs in.
 func (run *statement) executor() exec.Env {
-	return exec.Env{Expr: run.context(), Options: run.s.scanOptions(), Budget: run.s.srv.cfg.Memory, Spill: run.s.srv.cfg.Spill}
+	m := &exec.Meter{}
+	run.s.mu.Lock()
+	run.s.proc.meter = m
+	run.s.mu.Unlock()
+	return exec.Env{Meter: m, Expr: run.context(), Options: run.s.scanOptions(), Budget: run.s.srv.cfg.Memory, Spill: run.s.srv.cfg.Spill}
 }
 
 // selectQuery runs a SELECT.
@@ -155,14 +159,18 @@ func (s *Session) explainStatement(ctx context.Context, x *syntax.Explain, run *
 	switch {
 	case x.Statement == nil:
 		return nil, errs.Unsupportedf(x.Pos(), "EXPLAIN FOR CONNECTION")
-	case x.Analyze:
-		return nil, errs.Unsupportedf(x.Pos(), "EXPLAIN ANALYZE")
 	case x.Into != nil:
 		return nil, errs.Unsupportedf(x.Pos(), "EXPLAIN INTO")
 	}
 	format := x.Format
 	if format == "" {
 		format = s.text("explain_format")
+		if x.Analyze && format == "TRADITIONAL" {
+			format = "TREE"
+		}
+	}
+	if x.Analyze {
+		return s.explainAnalyze(ctx, x, format, run)
 	}
 	var queries []*plan.Query
 	switch q := x.Statement.(type) {
@@ -207,11 +215,54 @@ func (s *Session) explainStatement(ctx context.Context, x *syntax.Explain, run *
 				text.WriteString(line + "\n")
 			}
 		}
-		return listing(metadata.Listing{Fields: metadata.ParseFields("EXPLAIN|longtext~!"), Rows: []metadata.Row{{text.String()}}, LikeColumn: -1})
+		return explained(text.String())
+	case "JSON":
+		text, err := plan.ExplainJSON(queries, nil)
+		if err != nil {
+			return nil, err
+		}
+		return explained(text)
 	case "TRADITIONAL":
 		return s.explainTraditional(ctx, queries)
 	}
 	return nil, errs.Unsupportedf(x.Pos(), "EXPLAIN FORMAT=%s", format)
+}
+
+// explained is the answer of EXPLAIN in one text.
+func explained(text string) (*Result, error) {
+	return listing(metadata.Listing{Fields: metadata.ParseFields("EXPLAIN|longtext~!"), Rows: []metadata.Row{{text}}, LikeColumn: -1})
+}
+
+// explainAnalyze runs a query and says what its operators did.
+func (s *Session) explainAnalyze(ctx context.Context, x *syntax.Explain, format string, run *statement) (*Result, error) {
+	q, ok := x.Statement.(*syntax.Query)
+	switch {
+	case !ok:
+		return nil, errs.Unsupportedf(x.Statement.Pos(), "EXPLAIN ANALYZE of %s", constructOf(x.Statement))
+	case format != "TREE" && format != "JSON":
+		return nil, errs.Unsupportedf(x.Pos(), "EXPLAIN ANALYZE with FORMAT=%s (use TREE or JSON)", format)
+	}
+	p, err := plan.Bind(ctx, q, run.environment())
+	if err != nil {
+		return nil, err
+	}
+	if p.Stream != nil {
+		return nil, errs.Unsupportedf(x.Pos(), "EXPLAIN ANALYZE of a continuous read")
+	}
+	s.touch(len(p.Tables))
+	s.state("sending data")
+	profile, err := exec.Analyze(ctx, p, run.executor())
+	if err != nil {
+		return nil, err
+	}
+	if format == "JSON" {
+		text, err := plan.ExplainJSON([]*plan.Query{p}, profile.Of)
+		if err != nil {
+			return nil, err
+		}
+		return explained(text)
+	}
+	return explained(strings.Join(plan.ExplainActual(p, profile.Of), "\n") + "\n")
 }
 
 // explainTraditional gives MySQL's tabular form: a line a table.

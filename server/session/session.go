@@ -19,6 +19,7 @@ import (
 	"github.com/thermocline/thermocline/internal/errs"
 	"github.com/thermocline/thermocline/internal/syntax"
 	"github.com/thermocline/thermocline/scan/expr"
+	"github.com/thermocline/thermocline/server/exec"
 	"github.com/thermocline/thermocline/server/metadata"
 )
 
@@ -68,6 +69,7 @@ type process struct {
 	state   string
 	info    string
 	db      string
+	meter   *exec.Meter // what the statement has read, nil: nothing
 }
 
 // Status is the state a protocol reports after a statement.
