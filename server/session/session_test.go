@@ -581,7 +581,7 @@ func TestRefusals(t *testing.T) {
 		"SELECT 1 INTO @x":                                          "INTO",
 		"SET PERSIST max_connections = 5":                           "SET PERSIST",
 		"CREATE CATALOG c WITH ('type'='paimon')":                   "CREATE CATALOG",
-		"SET ROLE ALL":                                              "SET ROLE",
+		"SET ROLE ALL": "SET ROLE",
 	} {
 		_, err := rows(t.Context(), s, text)
 		if !errs.Is(err, errs.NotSupported) || !strings.Contains(err.Error(), name) {
