@@ -132,6 +132,9 @@ func (a *attempt) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	p.mu.Lock()
+	p.root = lake.Root
+	p.mu.Unlock()
 	dir := sink.StateDir(lake.Root, p.name())
 	state, err := sink.ReadState(ctx, lake.Files, dir)
 	if err != nil {
@@ -352,6 +355,9 @@ func (a *attempt) beginChunks(t *sink.Table, tables []*source.Table, pos source.
 	if err != nil || !a.set.CanCopyInChunks(schema) {
 		return false, err
 	}
+	if t.Replaces() { // the old rows go when the new ones are complete
+		return false, nil
+	}
 	for _, d := range tables { // two source rows of one lake key have an order, which chunks would lose
 		shape, err := a.p.rules.Bind(d, a.targets[t.ID.String()].ShardKey)
 		if err != nil {
@@ -425,7 +431,7 @@ func (a *attempt) stopReasons() error {
 func (a *attempt) showTables() {
 	list := make([]TableStatus, len(a.set.Tables))
 	for i, t := range a.set.Tables {
-		x := TableStatus{Table: t.ID.String(), Phase: "stream", Rows: t.Rows, Snapshot: t.Snapshot, Error: t.Stopped}
+		x := TableStatus{Table: t.ID.String(), Phase: "stream", Rows: t.Rows, RowsRead: t.Read, Snapshot: t.Snapshot, Error: t.Stopped, Lag: t.Lag(), LagBytes: -1, at: t.Start}
 		switch {
 		case t.Stopped != "":
 			x.Phase = "stopped"

@@ -31,6 +31,14 @@ type run struct {
 
 	mu     sync.Mutex
 	status Status
+	root   string // of the lake that was opened
+}
+
+// writes reports whether the run writes a table of the warehouse at root.
+func (p *run) writes(root, table string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.root == root && slices.ContainsFunc(p.status.Tables, func(t TableStatus) bool { return t.Table == table })
 }
 
 func newRun(o Options, def *pipeline.Definition) (*run, error) {
@@ -72,6 +80,11 @@ func (p *run) snapshotStatus() Status {
 	defer p.mu.Unlock()
 	s := p.status
 	s.Tables = slices.Clone(s.Tables)
+	for i, t := range s.Tables {
+		if t.at != nil {
+			s.Tables[i].Position = t.at.String()
+		}
+	}
 	return s
 }
 

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/thermocline/thermocline/ingest/pipeline"
+	"github.com/thermocline/thermocline/ingest/sink"
 	"github.com/thermocline/thermocline/internal/errs"
 )
 
@@ -81,10 +82,16 @@ func (r *Runner) Resume(ctx context.Context) error {
 		if err := json.Unmarshal(b, &k); err != nil || k.Version != 1 {
 			return errs.Corruptf("read the kept pipeline %s: it is not a pipeline of this version; move the file away", p)
 		}
+		def, err := pipeline.Load([]byte(k.YAML), pipeline.LoadOptions{File: k.File, RequireName: true})
 		if k.Stopped {
+			if err != nil { // it is said when it is resumed
+				def = &pipeline.Definition{Name: k.Name, Text: k.YAML, File: k.File}
+			}
+			r.mu.Lock()
+			r.runs[k.Name] = pausedJob(def)
+			r.mu.Unlock()
 			continue
 		}
-		def, err := pipeline.Load([]byte(k.YAML), pipeline.LoadOptions{File: k.File, RequireName: true})
 		if err == nil {
 			err = r.start(ctx, def, false)
 		}
@@ -179,6 +186,15 @@ func failedJob(name string, err error) *job {
 	return j
 }
 
+// pausedJob stands for a kept pipeline that is paused.
+func pausedJob(def *pipeline.Definition) *job {
+	p := &run{def: def}
+	p.status = Status{Name: def.Name, State: Paused, Source: def.Source.Type, Sink: sinkName(def), Lag: -1}
+	j := &job{def: def, run: p, stop: func() {}, done: make(chan struct{})}
+	close(j.done)
+	return j
+}
+
 func (r *Runner) keep(ctx context.Context, def *pipeline.Definition, stopped bool) error {
 	if r.o.Files == nil {
 		return nil
@@ -203,9 +219,9 @@ func (r *Runner) job(name string) (*job, error) {
 	return nil, errs.Userf(errs.UnknownPipeline, "find pipeline %s: there is no pipeline of that name", name)
 }
 
-// Stop commits what a pipeline has read, ends it, and does not resume it at the
-// next start. Execute starts it again.
-func (r *Runner) Stop(ctx context.Context, name string) error {
+// Pause commits what a pipeline has read, ends it, and does not resume it at the
+// next start. Unpause, or Execute, starts it again.
+func (r *Runner) Pause(ctx context.Context, name string) error {
 	j, err := r.job(name)
 	if err != nil {
 		return err
@@ -215,6 +231,15 @@ func (r *Runner) Stop(ctx context.Context, name string) error {
 			return err
 		}
 	}
+	if err := j.end(ctx); err != nil {
+		return err
+	}
+	j.run.set(func(s *Status) { s.State = Paused })
+	return nil
+}
+
+// end stops a job and waits for it.
+func (j *job) end(ctx context.Context) error {
 	j.stop()
 	select {
 	case <-j.done:
@@ -224,10 +249,78 @@ func (r *Runner) Stop(ctx context.Context, name string) error {
 	}
 }
 
+// Unpause starts a pipeline that was paused, has failed or is finished, from
+// where it was. One that runs goes on.
+func (r *Runner) Unpause(ctx context.Context, name string) error {
+	j, err := r.job(name)
+	if err != nil {
+		return err
+	}
+	if !j.ended() {
+		return nil
+	}
+	def, err := pipeline.Load([]byte(j.def.Text), pipeline.LoadOptions{File: j.def.File, RequireName: true})
+	if err != nil {
+		return err
+	}
+	return r.start(ctx, def, true)
+}
+
+// Resnapshot copies one lake table of a pipeline again: the new rows take the
+// place of the old ones in one step, when they are complete. A stopped table is
+// followed again after it. A paused pipeline does it when it is resumed.
+func (r *Runner) Resnapshot(ctx context.Context, name, table string) error {
+	j, err := r.job(name)
+	if err != nil {
+		return err
+	}
+	if j.def.Source.Startup == pipeline.LatestOffset {
+		return errs.Userf(errs.InvalidConfig, "copy %s again: the pipeline %s starts at the latest-offset and copies no table; change scan.startup.mode to initial", table, name)
+	}
+	running := !j.ended()
+	if err := j.end(ctx); err != nil {
+		return err
+	}
+	err = j.run.recopy(ctx, table)
+	if !running {
+		return err
+	}
+	def, e := pipeline.Load([]byte(j.def.Text), pipeline.LoadOptions{File: j.def.File, RequireName: true})
+	if e == nil {
+		e = r.start(ctx, def, false)
+	}
+	return errors.Join(err, e)
+}
+
+// recopy notes that a table is to be copied again. The pipeline does not run.
+func (p *run) recopy(ctx context.Context, table string) error {
+	if p.o.OpenLake == nil {
+		return errs.Unsupportedf(-1, "copying a table of the pipeline %s again", p.name())
+	}
+	lake, err := p.openLake(ctx)
+	if err != nil {
+		return err
+	}
+	return sink.Recopy(ctx, lake.Files, sink.StateDir(lake.Root, p.name()), p.name(), table)
+}
+
+// Writer names the pipeline that runs and writes a lake table of the warehouse at
+// root; "" when none does.
+func (r *Runner) Writer(root, table string) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for name, j := range r.runs {
+		if !j.ended() && j.run.writes(root, table) {
+			return name
+		}
+	}
+	return ""
+}
+
 // Drop stops a pipeline and forgets it. Its tables and its state in the
 // warehouse stay, so that the same pipeline given again goes on where it was.
 func (r *Runner) Drop(ctx context.Context, name string) error {
-	if err := r.Stop(ctx, name); err != nil {
+	if err := r.Pause(ctx, name); err != nil {
 		return err
 	}
 	r.mu.Lock()

@@ -673,21 +673,28 @@ func TestRunnerControl(t *testing.T) {
 	if _, err := r.Execute(ctx, strings.Replace(yaml, "name: test", "x: y", 1)); err == nil {
 		t.Error("a pipeline without a name was taken")
 	}
-	if err := r.Stop(ctx, "nobody"); errs.KindOf(err) != errs.UnknownPipeline {
+	if err := r.Pause(ctx, "nobody"); errs.KindOf(err) != errs.UnknownPipeline {
 		t.Error(err)
 	}
-	if err := r.Stop(ctx, "test"); err != nil {
+	if err := r.Pause(ctx, "test"); err != nil {
 		t.Fatal(err)
 	}
-	if s := r.Status()[0]; s.State != Stopped {
+	if s := r.Status()[0]; s.State != Paused || r.Writer(l.dir, "c.a") != "" {
 		t.Errorf("%+v", s)
 	}
 	end(t, r)
 	r = NewRunner(l.options())
-	if err := r.Resume(ctx); err != nil || len(r.Status()) != 0 {
-		t.Errorf("a stopped pipeline was resumed: %+v %v", r.Status(), err)
+	if err := r.Resume(ctx); err != nil || len(r.Status()) != 1 || r.Status()[0].State != Paused {
+		t.Errorf("a paused pipeline was resumed: %+v %v", r.Status(), err)
 	}
 	srv.exec("INSERT INTO c.a VALUES (2,2)")
+	if err := r.Unpause(ctx, "test"); err != nil {
+		t.Fatal(err)
+	}
+	srv.same(l, r, "c.a")
+	if w := r.Writer(l.dir, "c.a"); w != "test" || r.Writer(l.dir, "c.b") != "" || r.Writer("elsewhere", "c.a") != "" {
+		t.Errorf("the writer is %q", w)
+	}
 	if _, err := r.Execute(ctx, strings.Replace(yaml, "100 ms", "50 ms", 1)); err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,10 @@
 package ingest
 
-import "time"
+import (
+	"time"
+
+	"github.com/thermocline/thermocline/ingest/source"
+)
 
 // State is where a pipeline is in its life.
 type State string
@@ -11,7 +15,8 @@ const (
 	Snapshotting State = "snapshotting"
 	Streaming    State = "streaming"
 	Reconnecting State = "reconnecting" // the source cannot be reached; it is tried again
-	Stopped      State = "stopped"      // by request, or a finished snapshot
+	Stopped      State = "stopped"      // a finished snapshot
+	Paused       State = "paused"       // by request
 	Failed       State = "failed"
 )
 
@@ -49,8 +54,17 @@ type TableStatus struct {
 	Table   string // database.table in the lake
 	Sources []string
 	Phase   string // snapshot, stream, stopped
-	// Rows committed since the start.
-	Rows     int64
+	// Rows committed since the start, and read from the source.
+	Rows, RowsRead int64
+	// Position of the source that the table has, canonical JSON.
+	Position string
+	// Lag is the time between the source's commit and ours of the table's newest
+	// transaction; -1 is unknown. LagBytes is what the source's log has after
+	// Position; -1 is unknown.
+	Lag      time.Duration
+	LagBytes int64
 	Snapshot int64 // newest snapshot that the pipeline made
 	Error    string
+
+	at source.Position // Position
 }

@@ -69,6 +69,29 @@ func (c catalogControl) OpenCatalog(ctx context.Context, name string, options ma
 	return got, nil
 }
 
+// roots returns the warehouse of each catalog, by its name.
+func (c catalogControl) roots(main string) func(string) string {
+	return func(name string) string {
+		if name == defaultCatalog || name == "" {
+			return main
+		}
+		kept, err := c.definitions()
+		if err != nil {
+			return ""
+		}
+		for _, d := range kept {
+			if d.Name == name {
+				path, err := warehousePath(d.Options["warehouse"])
+				if err != nil {
+					return ""
+				}
+				return path
+			}
+		}
+		return ""
+	}
+}
+
 func closeCatalog(c catalog.Catalog) {
 	if x, ok := c.(interface{ Close() error }); ok {
 		_ = x.Close()
@@ -129,6 +152,27 @@ func secretOption(option string) bool {
 // are first used, and others that cannot be opened say so then: one catalog keeps
 // nobody from using the others.
 func (c catalogControl) load() ([]session.NamedCatalog, error) {
+	kept, err := c.definitions()
+	if err != nil {
+		return nil, err
+	}
+	var out []session.NamedCatalog
+	for _, d := range kept {
+		if d.Options["metastore"] != "jdbc" {
+			if got, err := c.open(context.Background(), d.Options); err == nil {
+				out = append(out, session.NamedCatalog{Name: d.Name, Definition: &d, Catalog: got})
+				continue
+			}
+		}
+		out = append(out, session.NamedCatalog{Name: d.Name, Definition: &d, Catalog: &lateCatalog{name: d.Name, open: func(ctx context.Context) (catalog.Altering, error) {
+			return c.open(ctx, d.Options)
+		}}})
+	}
+	return out, nil
+}
+
+// definitions reads the definitions that are kept.
+func (c catalogControl) definitions() ([]session.CatalogDefinition, error) {
 	b, err := os.ReadFile(c.file)
 	if os.IsNotExist(err) {
 		return nil, nil
@@ -143,19 +187,7 @@ func (c catalogControl) load() ([]session.NamedCatalog, error) {
 	if kept.Version != 1 {
 		return nil, errs.Unsupportedf(-1, "kept catalogs of version %d (%s)", kept.Version, c.file)
 	}
-	var out []session.NamedCatalog
-	for _, d := range kept.Catalogs {
-		if d.Options["metastore"] != "jdbc" {
-			if got, err := c.open(context.Background(), d.Options); err == nil {
-				out = append(out, session.NamedCatalog{Name: d.Name, Definition: &d, Catalog: got})
-				continue
-			}
-		}
-		out = append(out, session.NamedCatalog{Name: d.Name, Definition: &d, Catalog: &lateCatalog{name: d.Name, open: func(ctx context.Context) (catalog.Altering, error) {
-			return c.open(ctx, d.Options)
-		}}})
-	}
-	return out, nil
+	return kept.Catalogs, nil
 }
 
 // passedOptions are options of Paimon catalogs that change nothing here: what

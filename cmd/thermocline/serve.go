@@ -157,7 +157,7 @@ func startInstance(ctx context.Context, cfg config) (_ *instance, err error) {
 		Files:          &files.Store{Files: w.files, Formats: formats()},
 		FileRoots:      cfg.FileRoots,
 		Accounts:       users,
-		Pipelines:      control{in.runner},
+		Pipelines:      control{in.runner, named.roots(w.path)},
 		Version:        version,
 		ErrorCode:      mysql.ErrorCode,
 		Background:     in.background(),

@@ -27,7 +27,6 @@ import (
 	mysqlsource "github.com/thermocline/thermocline/ingest/source/mysql"
 	"github.com/thermocline/thermocline/internal/errs"
 	"github.com/thermocline/thermocline/internal/memory"
-	"github.com/thermocline/thermocline/server/session"
 )
 
 // defaultCatalog is the name of the catalog of --warehouse.
@@ -149,18 +148,6 @@ func loadPipeline(file string) (*pipeline.Definition, error) {
 		return nil, fmt.Errorf("read pipeline %s: %w", file, err)
 	}
 	return pipeline.Load(b, pipeline.LoadOptions{File: file})
-}
-
-// control joins the runner of pipelines to sessions.
-type control struct{ *ingest.Runner }
-
-func (c control) List(ctx context.Context) ([]session.PipelineStatus, error) {
-	var out []session.PipelineStatus
-	for _, p := range c.Runner.Status() {
-		out = append(out, session.PipelineStatus{Name: p.Name, State: string(p.State), Source: p.Source, Sink: p.Sink, Tables: len(p.Tables),
-			Position: p.Position, Lag: p.Lag, Rows: p.RowsCommitted, Started: p.Started, Error: p.Error})
-	}
-	return out, nil
 }
 
 // lockDataDir makes the data directory and locks it against other processes

@@ -69,6 +69,7 @@ func (t *Table) Append(ctx context.Context, def *source.Table, rows source.Rows,
 		got := int64(b.Len - before)
 		n += got
 		t.rows += got
+		t.Read += got
 		if got > 0 {
 			t.wait()
 		}

@@ -90,6 +90,7 @@ type Table struct {
 	Copying *Copy
 
 	Rows     int64 // committed since the start
+	Read     int64 // read from the source since the start
 	Snapshot int64 // newest own
 
 	set     *Set
@@ -115,7 +116,21 @@ type Table struct {
 	origin                      transform.Origin               // of the rows that are appended
 	stamped                     int64                          // rows of its transaction
 	warned                      time.Time
+	replace                     bool          // the copy replaces the rows that are there
+	lag                         time.Duration // see Lag
 }
+
+// Lag is the time between the source's commit and ours of the newest transaction
+// with rows of the table; -1 before the first.
+func (t *Table) Lag() time.Duration {
+	if t.lag == 0 {
+		return -1
+	}
+	return t.lag
+}
+
+// Replaces reports whether the table's copy replaces rows that it has.
+func (t *Table) Replaces() bool { return t.replace }
 
 // NeedsCopy reports whether the table waits for its first copy.
 func (t *Table) NeedsCopy() bool { return t.Start == nil && t.Stopped == "" }
@@ -158,7 +173,7 @@ func Open(ctx context.Context, o Options, specs []Spec) (*Set, error) {
 		if own != nil {
 			newest = max(newest, epochOf(own))
 			s.state.Seq = max(s.state.Seq, own.Identifier)
-			if !orderly && t.Stopped == "" {
+			if !orderly && t.Stopped == "" && t.Start != nil {
 				fence = append(fence, t)
 			}
 		}
@@ -257,6 +272,10 @@ func (s *Set) resume(ctx context.Context, t *Table, low source.Position) (*conne
 	if own != nil && (own.ID < st.Snapshot || own.Identifier < st.Seq) || own == nil && version < st.Snapshot {
 		t.Stopped = "its newest snapshot of this pipeline is older than the one that the pipeline's state knows: it was rolled back; drop the table to copy it again"
 	}
+	if st.Recopy {
+		t.Definitions, t.Stopped, t.replace = nil, "", true
+		return own, nil
+	}
 	if t.Definitions != nil && t.Stopped == "" {
 		if was, now := st.Rules, s.rulesOf(t); was != now {
 			return nil, start("holds rows that other transform rules made (%s, now %s), which a change of the rules does not make again; drop the table to copy it again, or change the rules back", orNone(was), orNone(now))
@@ -345,7 +364,11 @@ func (s *Set) create(ctx context.Context, t *Table, definitions []*source.Table,
 		return err
 	}
 	t.print = Fingerprint(definitions)
-	s.state.Tables[t.ID.String()] = &TableState{UUID: tb.UUID(), Sources: definitions, Rules: s.rulesOf(t)}
+	st := &TableState{UUID: tb.UUID(), Sources: definitions, Rules: s.rulesOf(t)}
+	if was := s.state.Tables[t.ID.String()]; was != nil && t.replace {
+		st.Recopy, st.Snapshot, st.Seq = true, was.Snapshot, was.Seq
+	}
+	s.state.Tables[t.ID.String()] = st
 	s.dirty = true
 	return nil
 }
@@ -578,7 +601,7 @@ func (s *Set) CommitCopy(ctx context.Context, t *Table, pos source.Position) (ro
 	rows = t.committed()
 	t.Start = pos
 	st := s.state.Tables[t.ID.String()]
-	st.Copied = true
+	st.Copied, st.Recopy, t.replace = true, false, false
 	// The writer of the copy does not compact; the next one does.
 	if err := t.closeWriter(); err != nil {
 		return rows, err
@@ -612,7 +635,7 @@ func (t *Table) commitRows(ctx context.Context, messages []connector.CommitMessa
 		phase = "snapshot"
 	}
 	c := &connector.Committable{
-		Identifier: s.state.Seq, Epoch: s.state.Epoch, Messages: messages, EvenIfEmpty: evenIfEmpty || t.truncate, Overwrite: t.truncate,
+		Identifier: s.state.Seq, Epoch: s.state.Epoch, Messages: messages, EvenIfEmpty: evenIfEmpty || t.truncate, Overwrite: t.truncate || t.replace,
 		Properties: map[string]string{
 			PropPipeline: s.o.Pipeline, PropEpoch: strconv.FormatInt(s.state.Epoch, 10), PropSeq: strconv.FormatInt(s.state.Seq, 10),
 			PropSource: s.o.Identity, PropPosition: pos.String(), PropPhase: phase, PropSchema: t.print,
@@ -627,6 +650,9 @@ func (t *Table) commitRows(ctx context.Context, messages []connector.CommitMessa
 			return err
 		}
 		c.Properties[PropChunks] = text
+	}
+	if !at.IsZero() {
+		t.lag = max(time.Since(at), 1)
 	}
 	pause := unknownPause
 	for try := 1; ; try++ {

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"maps"
 	"net/url"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -45,6 +47,8 @@ type TableState struct {
 	Snapshot int64  `json:"snapshot,omitempty"` // newest own
 	Seq      int64  `json:"seq,omitempty"`      // its round
 	Copied   bool   `json:"copied,omitempty"`   // the first copy is complete
+	// Recopy asks for a copy whose rows replace what the table has.
+	Recopy bool `json:"recopy,omitempty"`
 	// Stopped is why the table is not followed any more, at Position.
 	Stopped  string `json:"stopped,omitempty"`
 	Position string `json:"position,omitempty"`
@@ -109,6 +113,24 @@ func ReadState(ctx context.Context, files fileio.FileIO, dir string) (*State, er
 		s.n = newest
 		return &s, nil
 	}
+}
+
+// Recopy notes that a lake table of a pipeline, which must not run, is to be
+// copied again: its rows stay until the new ones replace them in one step.
+func Recopy(ctx context.Context, files fileio.FileIO, dir, pipeline, table string) error {
+	s, err := ReadState(ctx, files, dir)
+	if err != nil {
+		return err
+	}
+	if s == nil || s.Tables[table] == nil {
+		known := "it has none yet"
+		if s != nil && len(s.Tables) > 0 {
+			known = "its tables are " + strings.Join(slices.Sorted(maps.Keys(s.Tables)), ", ")
+		}
+		return errs.Userf(errs.UnknownTable, "copy %s again: it is no lake table of the pipeline %s; %s", table, pipeline, known)
+	}
+	s.Tables[table].Recopy = true
+	return s.write(ctx, files, dir)
 }
 
 func statePath(dir string, n int64) string { return path.Join(dir, "state-"+strconv.FormatInt(n, 10)) }

@@ -44,6 +44,9 @@ var systemTables = sync.OnceValue(func() map[string]map[string][]Field {
 	for name, t := range lakeTables {
 		out[SysDatabase][name] = t.fields
 	}
+	for name, t := range pipelineTables {
+		out[SysDatabase][name] = t.fields
+	}
 	var db, table string
 	for line := range strings.Lines(tablesText) {
 		line = strings.TrimSuffix(line, "\n")
@@ -117,6 +120,9 @@ func (s *System) Table(_ context.Context, id catalog.Identifier) (catalog.Table,
 		rows := producers[db+"."+name]
 		if t, ok := lakeTables[name]; ok && db == SysDatabase {
 			rows = t.of(id.Catalog)
+		}
+		if _, ok := pipelineTables[name]; ok && db == SysDatabase {
+			rows = pipelineRows(name)
 		}
 		if rows == nil {
 			rows = noRows

@@ -61,7 +61,10 @@ func (s *Session) authorizeDefinition(stmt syntax.Statement) error {
 		if _, virtual := metadata.VirtualDatabase(id.Database); virtual {
 			return errs.UserAt(n.Pos(), errs.DatabaseDenied, "Access denied for user '%s'@'%s' to database '%s'", s.account.User, s.account.Host, id.Database)
 		}
-		return s.authorize(p, c, id, command)
+		if err := s.authorize(p, c, id, command); err != nil || p != metadata.Drop {
+			return err
+		}
+		return s.unfed(c, id)
 	}
 	switch x := stmt.(type) {
 	case *syntax.CreateDatabase:

@@ -31,6 +31,13 @@ func (s *Session) call(ctx context.Context, x *syntax.Call, run *statement) (*Re
 	if db == "" {
 		return nil, errs.UserAt(x.Pos(), errs.NoDatabase, "No database selected")
 	}
+	if strings.EqualFold(db, procedures) {
+		for _, d := range pipelineProcedures {
+			if strings.EqualFold(d.Name, name) {
+				return s.callPipeline(ctx, x, d, run)
+			}
+		}
+	}
 	c, err := s.srv.catalogNamed(cat)
 	if err != nil {
 		return nil, errs.UserAt(x.Pos(), errs.UnknownCatalog, "Unknown catalog '%s'", cat)
@@ -210,6 +217,13 @@ func (s *Session) authorizeCall(cat string, d connector.Procedure, args map[stri
 	args["table"] = full
 	if err := s.authorize(metadata.Alter, cat, id, "ALTER"); err != nil {
 		return err
+	}
+	for _, word := range changesRows {
+		if strings.Contains(d.Name, word) {
+			if err := s.unfed(cat, id); err != nil {
+				return err
+			}
+		}
 	}
 	for _, word := range []string{"rollback", "drop", "expire_partitions", "purge", "overwrite", "fast_forward", "replace"} {
 		if strings.Contains(d.Name, word) {

@@ -56,7 +56,12 @@ func (s *Session) authorizeChange(_ context.Context, catalogName string, id cata
 // changing is what a statement that changes rows is bound in, and run.
 func (run *statement) changing() *plan.Env {
 	env := run.environment()
-	env.AuthorizeChange = run.s.authorizeChange
+	env.AuthorizeChange = func(ctx context.Context, catalogName string, id catalog.Identifier, a plan.Access) error {
+		if err := run.s.authorizeChange(ctx, catalogName, id, a); err != nil {
+			return err
+		}
+		return run.s.unfed(catalogName, id)
+	}
 	env.StrictInsert = run.s.text("lake_insert") == "strict"
 	env.Change = func(ctx context.Context, t connector.RowChanger, base connector.Snapshot) (connector.RowChange, error) {
 		return t.NewRowChange(ctx, base, connector.WriteOptions{CommitUser: exec.InsertUser, Budget: run.s.srv.cfg.Memory, KeepNulls: true})
@@ -67,7 +72,7 @@ func (run *statement) changing() *plan.Env {
 // planning is what a statement that changes rows is bound in to be looked at.
 func (run *statement) planning() *plan.Env {
 	env := run.changing()
-	env.Change = nil
+	env.Change, env.AuthorizeChange = nil, run.s.authorizeChange
 	return env
 }
 

@@ -113,7 +113,7 @@ func (s *Session) dispatch(ctx context.Context, stmt syntax.Statement, run *stat
 		run.conceal()
 		return s.executePipeline(ctx, x)
 	case *syntax.PipelineControl:
-		return nil, errs.Unsupportedf(x.Pos(), "%s PIPELINE", x.Action)
+		return s.controlPipeline(ctx, x)
 
 	case *syntax.CreateUser, *syntax.AlterUser, *syntax.DropUser, *syntax.RenameUser, *syntax.CreateRole, *syntax.DropRole,
 		*syntax.Grant, *syntax.Revoke, *syntax.SetPassword:
@@ -206,19 +206,4 @@ func (s *Session) flush(x *syntax.Flush) error {
 		s.warn("Warning", errs.New(errs.User, errs.KindNone, "FLUSH TABLES locks nothing here: statements read one snapshot"))
 	}
 	return nil
-}
-
-// executePipeline runs EXECUTE PIPELINE.
-func (s *Session) executePipeline(ctx context.Context, x *syntax.ExecutePipeline) (*Result, error) {
-	if s.srv.cfg.Pipelines == nil {
-		return nil, errs.Unsupportedf(x.Pos(), "EXECUTE PIPELINE without a server that runs pipelines; use thermocline serve, or thermocline ingest FILE")
-	}
-	if !s.allowed(metadata.Super, metadata.Object{}) {
-		return nil, errs.Userf(errs.PrivilegeNeeded, "Access denied; you need (at least one of) the SUPER privilege(s) for this operation")
-	}
-	name, err := s.srv.cfg.Pipelines.Execute(ctx, x.YAML)
-	if err != nil {
-		return nil, err
-	}
-	return listing(metadata.Listing{Fields: metadata.ParseFields("pipeline|varchar(256)!"), Rows: []metadata.Row{{name}}, LikeColumn: -1})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/thermocline/thermocline/catalog"
 	"github.com/thermocline/thermocline/internal/errs"
@@ -280,31 +279,6 @@ func (s *Session) showGrants(x *syntax.Show) (metadata.Listing, error) {
 		return metadata.Listing{}, errs.UserAt(x.Pos(), errs.DatabaseDenied, "Access denied for user '%s'@'%s' to database 'mysql'", s.account.User, s.account.Host)
 	}
 	return metadata.ShowGrants(s.srv.accounts, who)
-}
-
-// showPipelines is SHOW PIPELINES.
-func (s *Session) showPipelines(ctx context.Context) (metadata.Listing, error) {
-	l := metadata.Listing{Fields: metadata.ParseFields("name|varchar(256)!; state|varchar(32)!; source|varchar(256); sink|varchar(256); tables|int; position|text; " +
-		"lag_seconds|double; rows|bigint; started|timestamp; error|text")}
-	if s.srv.cfg.Pipelines == nil {
-		return l, nil
-	}
-	list, err := s.srv.cfg.Pipelines.List(ctx)
-	if err != nil {
-		return l, err
-	}
-	for _, p := range list {
-		var lag, started any
-		if p.Lag >= 0 {
-			lag = p.Lag.Seconds()
-		}
-		if !p.Started.IsZero() {
-			started = p.Started.Truncate(time.Second)
-		}
-		l.Rows = append(l.Rows, metadata.Row{p.Name, p.State, nilIfEmpty(p.Source), nilIfEmpty(p.Sink), int64(p.Tables), nilIfEmpty(p.Position), lag, p.Rows,
-			started, nilIfEmpty(p.Error)})
-	}
-	return l, nil
 }
 
 // describe is DESCRIBE t [column].
