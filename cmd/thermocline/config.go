@@ -34,6 +34,7 @@ type config struct {
 	FileRoots   []string `yaml:"file-root"`
 	MySQLListen string   `yaml:"mysql-listen"`
 	HTTPListen  string   `yaml:"http-listen"`
+	Pprof       bool     `yaml:"pprof"`
 	Pipelines   []string `yaml:"pipelines"`
 }
 
@@ -54,6 +55,7 @@ func serveFlags(f *flag.FlagSet) (c *config, file *string, pipelines *list) {
 	f.Var((*list)(&c.FileRoots), "file-root", "a `folder` or prefix such as s3://bucket/in below which accounts with the FILE privilege may read files (read_csv and its like) and write them (INTO OUTFILE); may be given several times")
 	f.StringVar(&c.MySQLListen, "mysql-listen", "", "`HOST:PORT` of the MySQL protocol (default "+d.MySQLListen+")")
 	f.StringVar(&c.HTTPListen, "http-listen", "", "`HOST:PORT` of health, metrics and console (default "+d.HTTPListen+")")
+	f.BoolVar(&c.Pprof, "pprof", false, "serve profiles of the process below /debug/pprof of the HTTP port, to whoever reaches it")
 	f.Var(pipelines, "pipeline", "a pipeline `FILE` to start and keep; may be given several times")
 	return c, file, pipelines
 }
@@ -76,6 +78,7 @@ func resolve(flags config, file string, pipelines []string) (config, error) {
 		}
 	}
 	c.FileRoots = append(c.FileRoots, flags.FileRoots...)
+	c.Pprof = c.Pprof || flags.Pprof
 	c.Pipelines = append(c.Pipelines, pipelines...)
 	var err error
 	for k, v := range flags.StoreOptions {
@@ -161,7 +164,7 @@ func memoryRoot(limit string) (*memory.Budget, error) {
 			return nil, fmt.Errorf("memory-limit %s: at least 64MiB are needed", limit)
 		}
 	}
-	debug.SetMemoryLimit(n)
+	debug.SetMemoryLimit(n - min(n/8, 128<<20)) // the program itself takes memory, too
 	if os.Getenv("GOGC") == "" {
 		// What lives is small beside what queries go through: collecting at five times
 		// of it instead of twice saves up to a fifth of their time. The limit holds all

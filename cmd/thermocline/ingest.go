@@ -27,7 +27,11 @@ func runIngest(ctx context.Context, c *command, args []string) error {
 	if err != nil {
 		return err
 	}
-	return ingest.RunFile(ctx, ingestOptions(nil, "", root, root), def)
+	spill, err := spillFolder(temporaryFolder(), "")
+	if err != nil {
+		return err
+	}
+	return ingest.RunFile(ctx, ingestOptions(nil, "", root, root, spill), def)
 }
 
 // runPlan shows what a pipeline would do.
@@ -44,7 +48,7 @@ func runPlan(ctx context.Context, c *command, args []string) error {
 	if err != nil {
 		return err
 	}
-	plan, err := ingest.MakePlan(ctx, ingestOptions(nil, "", nil, nil), def)
+	plan, err := ingest.MakePlan(ctx, ingestOptions(nil, "", nil, nil, nil), def)
 	if err != nil {
 		return err
 	}

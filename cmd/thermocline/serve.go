@@ -101,14 +101,17 @@ func startInstance(ctx context.Context, cfg config) (_ *instance, err error) {
 	}
 	store := share(root, "object store", storeShare)
 	compaction := share(root, "compaction", compactionShare)
+	if in.spill, err = spillFolder(cfg.DataDir, cfg.SpillLimit); err != nil {
+		return nil, err
+	}
 	pins := &pinned{}
 	w, err := openWarehouse(cfg.Warehouse, cfg.StoreOptions, store, share(root, "metadata", cacheShare), unmaintained(compaction),
-		func(c *paimon.Config) { c.Pinned = pins.snapshots })
+		spilling(in.spill), func(c *paimon.Config) { c.Pinned = pins.snapshots })
 	if err != nil {
 		return nil, err
 	}
 
-	in.runner = ingest.NewRunner(ingestOptions(w, cfg.DataDir, share(root, "ingest", ingestShare), store))
+	in.runner = ingest.NewRunner(ingestOptions(w, cfg.DataDir, share(root, "ingest", ingestShare), store, in.spill))
 	in.lease, err = lease.Acquire(ctx, lease.Options{Files: w.files, Warehouse: w.path, DataDir: cfg.DataDir})
 	switch {
 	case err == nil:
@@ -146,9 +149,6 @@ func startInstance(ctx context.Context, cfg config) (_ *instance, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if in.spill, err = spillFolder(cfg.DataDir, cfg.SpillLimit); err != nil {
-		return nil, err
-	}
 	in.sessions, err = session.NewServer(session.Config{
 		Catalogs:       append([]session.NamedCatalog{{Name: defaultCatalog, Catalog: w.catalog}}, kept...),
 		CatalogControl: named,
@@ -180,7 +180,7 @@ func startInstance(ctx context.Context, cfg config) (_ *instance, err error) {
 		}
 	})
 	in.web = &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: console.Handler(console.Config{
-		Version: version, MySQL: in.MySQLAddr(), Metrics: metrics(in, wire, root),
+		Version: version, MySQL: in.MySQLAddr(), Metrics: metrics(in, wire, root), Profiles: cfg.Pprof,
 		Health: func(ctx context.Context) error {
 			_, err := w.catalog.Databases(ctx)
 			return err

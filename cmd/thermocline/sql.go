@@ -94,7 +94,7 @@ func openSession(ctx context.Context, warehouse, format string, options map[stri
 		return nil, err
 	}
 	store := share(root, "object store", storeShare)
-	w, err := openWarehouse(path, options, store, share(root, "metadata", cacheShare), unmaintained(share(root, "compaction", compactionShare)))
+	w, err := openWarehouse(path, options, store, share(root, "metadata", cacheShare), unmaintained(share(root, "compaction", compactionShare)), spilling(spill))
 	if err != nil {
 		return nil, err
 	}

@@ -93,11 +93,16 @@ func sources() map[string]source.Factory {
 	return map[string]source.Factory{"mysql": mysqlsource.New, "generator": generator.New}
 }
 
+// spilling gives writers a place for rows that memory is too short for.
+func spilling(s *fileio.Scratch) func(*paimon.Config) {
+	return func(c *paimon.Config) { c.Spill = s }
+}
+
 // ingestOptions wires pipelines to w. Sinks that name another warehouse get it
 // opened, with store as the budget of its object store.
-func ingestOptions(w *warehouse, dataDir string, budget, store *memory.Budget) ingest.Options {
+func ingestOptions(w *warehouse, dataDir string, budget, store *memory.Budget, spill *fileio.Scratch) ingest.Options {
 	o := ingest.Options{Sources: sources(), Budget: budget, Out: os.Stdout, OpenLake: func(_ context.Context, p map[string]string) (*ingest.Lake, error) {
-		return openLake(w, p, store)
+		return openLake(w, p, store, spill)
 	}}
 	if dataDir != "" {
 		o.Files, o.DataDir = w.files, dataDir
@@ -105,7 +110,7 @@ func ingestOptions(w *warehouse, dataDir string, budget, store *memory.Budget) i
 	return o
 }
 
-func openLake(w *warehouse, properties map[string]string, store *memory.Budget) (*ingest.Lake, error) {
+func openLake(w *warehouse, properties map[string]string, store *memory.Budget, spill *fileio.Scratch) (*ingest.Lake, error) {
 	own := false // settings of its own of the object store
 	for k, v := range properties {
 		switch {
@@ -126,7 +131,7 @@ func openLake(w *warehouse, properties map[string]string, store *memory.Budget) 
 			return nil, err
 		}
 		if w == nil || path != w.path || own {
-			if w, err = openWarehouse(path, properties, store, nil); err != nil {
+			if w, err = openWarehouse(path, properties, store, nil, spilling(spill)); err != nil {
 				return nil, err
 			}
 		}

@@ -46,3 +46,16 @@ func TestPages(t *testing.T) {
 		t.Errorf("%d", code)
 	}
 }
+
+func TestProfilesAreAskedFor(t *testing.T) {
+	for _, on := range []bool{false, true} {
+		h := Handler(Config{Metrics: prometheus.NewRegistry(), Profiles: on})
+		for path, want := range map[string]bool{"/debug/pprof/": on, "/debug/pprof/heap": on, "/debug/pprof/goroutine?debug=1": on, "/debug/pprof/cmdline": false} {
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+			if (w.Code == 200) != want {
+				t.Errorf("profiles %v: %s gives %d", on, path, w.Code)
+			}
+		}
+	}
+}
