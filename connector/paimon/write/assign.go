@@ -17,23 +17,37 @@ import (
 // new one (Java's HashBucketAssigner).
 type hashIndex struct {
 	partition spec.BinaryRow
-	bucketOf  map[int32]int32 // by hash
+	keys      hashTable // those that were only deleted so far are in no index file
 	buckets   map[int32]*hashBucket
-	order     []int32        // the buckets, ascending
-	pending   map[int32]bool // keys that were only deleted so far: not in an index file
-	size      int64          // bytes reserved
+	order     []int32 // the buckets, ascending
+	size      int64   // bytes reserved
+	free      int64   // of them, not used
 }
 
 // hashBucket is the index of one bucket.
 type hashBucket struct {
-	keys   int64   // given to the bucket
-	hashes []int32 // of its index file, new ones included
-	dirty  bool    // there are new ones
-	file   *spec.IndexEntry
+	keys  int64 // given to the bucket
+	dirty bool  // its index file lacks some
+	file  *spec.IndexEntry
 }
 
-// hashCost is what a key in a hashIndex takes.
-const hashCost = 32
+// hashCost is what a key in a hashIndex takes, about.
+const hashCost = 8
+
+// holdHashes reserves what n more keys of an index take.
+func (w *Writer) holdHashes(ctx context.Context, x *hashIndex, n int64) error {
+	if x.free >= n*hashCost {
+		x.free -= n * hashCost
+		return nil
+	}
+	need := max(n*hashCost, 64<<10)
+	if err := w.makeRoom(ctx, need); err != nil {
+		return err
+	}
+	x.size += need
+	x.free += need - n*hashCost
+	return nil
+}
 
 // hashIndexOf returns the index of a partition, reading it when it is new.
 func (w *Writer) hashIndexOf(ctx context.Context, partition spec.BinaryRow) (*hashIndex, error) {
@@ -48,7 +62,7 @@ func (w *Writer) hashIndexOf(ctx context.Context, partition spec.BinaryRow) (*ha
 	if err != nil {
 		return nil, err
 	}
-	x := &hashIndex{partition: partition.Clone(), bucketOf: map[int32]int32{}, buckets: map[int32]*hashBucket{}, pending: map[int32]bool{}}
+	x := &hashIndex{partition: partition.Clone(), keys: newHashTable(), buckets: map[int32]*hashBucket{}}
 	for i := range list {
 		e := &list[i]
 		if w.cfg.Overwrite || e.IndexType != spec.IndexHash || string(e.Partition) != string(partition) {
@@ -65,20 +79,19 @@ func (w *Writer) hashIndexOf(ctx context.Context, partition spec.BinaryRow) (*ha
 		if len(b)%4 != 0 {
 			return nil, errs.Corruptf("read %s: its %d bytes are no hashes", path, len(b))
 		}
-		need := int64(len(b)/4) * hashCost
-		if err := w.cfg.Budget.Reserve(need); err != nil {
+		if e.Bucket < 0 || e.Bucket >= maxBuckets {
+			w.cfg.Budget.Release(x.size)
+			return nil, errs.Corruptf("read %s: it is of the bucket %d", path, e.Bucket)
+		}
+		if err := w.holdHashes(ctx, x, int64(len(b)/4)); err != nil {
 			w.cfg.Budget.Release(x.size)
 			return nil, err
 		}
-		x.size += need
 		k := x.add(e.Bucket)
-		k.file = e
+		k.file, k.keys = e, int64(len(b)/4)
 		for ; len(b) > 0; b = b[4:] {
-			h := int32(binary.BigEndian.Uint32(b))
-			x.bucketOf[h] = e.Bucket
-			k.hashes = append(k.hashes, h)
+			x.keys.put(int32(binary.BigEndian.Uint32(b)), hashPlace(e.Bucket))
 		}
-		k.keys = int64(len(k.hashes))
 	}
 	w.hashes[string(partition)] = x
 	return x, nil
@@ -98,28 +111,26 @@ const maxBuckets = 32766
 
 // assign returns the bucket of a key by its hash. Rows that delete do not put
 // their key into the index, as in Java.
-func (w *Writer) assign(x *hashIndex, hash int32, kind vector.RowKind) (int32, error) {
-	bucket, ok := x.bucketOf[hash]
+func (w *Writer) assign(ctx context.Context, x *hashIndex, hash int32, kind vector.RowKind) (int32, error) {
+	place, ok := x.keys.get(hash)
+	if ok && (place&hashPending == 0 || retract(kind)) {
+		return place.bucket(), nil
+	}
+	bucket := place.bucket()
 	if !ok {
-		if err := w.cfg.Budget.Reserve(hashCost); err != nil {
+		if err := w.holdHashes(ctx, x, 1); err != nil {
 			return 0, err
 		}
-		x.size += hashCost
 		bucket = x.choose(hash, w.opts)
-		x.bucketOf[hash] = bucket
 		x.buckets[bucket].keys++
 	}
+	place = hashPlace(bucket)
 	if retract(kind) {
-		if !ok {
-			x.pending[hash] = true
-		}
-		return bucket, nil
+		place |= hashPending
+	} else {
+		x.buckets[bucket].dirty = true
 	}
-	if k := x.buckets[bucket]; !ok || x.pending[hash] {
-		delete(x.pending, hash)
-		k.hashes = append(k.hashes, hash)
-		k.dirty = true
-	}
+	x.keys.put(hash, place)
 	return bucket, nil
 }
 
@@ -174,12 +185,19 @@ func (w *Writer) writeHashes(ctx context.Context, k *bucket, m *commit.Message) 
 		return nil
 	}
 	h := x.buckets[k.bucket]
-	b := make([]byte, 0, 4*len(h.hashes))
-	for _, v := range h.hashes {
-		b = binary.BigEndian.AppendUint32(b, uint32(v))
+	need := 4 * h.keys
+	if err := w.makeRoom(ctx, need); err != nil {
+		return err
 	}
+	defer w.cfg.Budget.Release(need)
+	b := make([]byte, 0, need)
+	x.keys.each(func(hash int32, p hashPlace) {
+		if p == hashPlace(k.bucket) {
+			b = binary.BigEndian.AppendUint32(b, uint32(hash))
+		}
+	})
 	e := spec.IndexEntry{Partition: k.partition, Bucket: k.bucket, IndexType: spec.IndexHash, FileName: spec.NewNamer().Index(),
-		FileSize: int64(len(b)), RowCount: int64(len(h.hashes))}
+		FileSize: int64(len(b)), RowCount: int64(len(b) / 4)}
 	if err := w.writeIndex(ctx, &e, b); err != nil {
 		return err
 	}

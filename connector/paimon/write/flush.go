@@ -18,19 +18,8 @@ func (w *Writer) add(ctx context.Context, k *bucket, b *vector.Batch) error {
 		bytes += v.Bytesize()
 	}
 	estimate := bytes*rows/int64(max(b.Len, 1)) + rows*rowOverhead
-	for {
-		err := w.cfg.Budget.Reserve(estimate)
-		if err == nil {
-			break
-		}
-		if largest := w.largest(); largest != nil {
-			err = w.relieve(ctx, largest)
-		} else if open := w.oldestOpen(); open != nil {
-			err = w.closeAppend(ctx, open)
-		}
-		if err != nil {
-			return err
-		}
+	if err := w.makeRoom(ctx, estimate); err != nil {
+		return err
 	}
 	k.need += estimate
 	w.reserved += estimate
@@ -58,6 +47,24 @@ func (w *Writer) add(ctx context.Context, k *bucket, b *vector.Batch) error {
 		}
 	}
 	return nil
+}
+
+// makeRoom reserves bytes, freeing the largest buffers until there is room.
+func (w *Writer) makeRoom(ctx context.Context, bytes int64) error {
+	for {
+		err := w.cfg.Budget.Reserve(bytes)
+		if err == nil {
+			return nil
+		}
+		if k := w.largest(); k != nil {
+			err = w.relieve(ctx, k)
+		} else if k = w.oldestOpen(); k != nil {
+			err = w.closeAppend(ctx, k)
+		}
+		if err != nil {
+			return err
+		}
+	}
 }
 
 // largest returns the bucket with the largest buffer, nil when all are empty.

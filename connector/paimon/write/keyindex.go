@@ -10,13 +10,11 @@ import (
 
 // keyIndex says where each key of a table lies whose primary key lacks partition
 // columns (bucket mode cross-partition). It is made of the table's rows when a
-// writer opens, as Java's GlobalIndexAssigner does; all of it is in memory, and
-// reserved.
+// writer opens, as Java's GlobalIndexAssigner does, in memory and temporary files.
 type keyIndex struct {
-	places map[string]int32 // by the key's bytes: an index into list
+	places *keyStore // by the key's bytes: an index into list
 	list   []keyPlace
 	at     map[keyPlaceID]int32
-	size   int64
 	base   int64 // the snapshot that was read
 }
 
@@ -31,9 +29,6 @@ type keyPlaceID struct {
 	bucket    int32
 }
 
-// keyCost is what a key takes besides its bytes.
-const keyCost = 72
-
 func (x *keyIndex) place(partition spec.BinaryRow, bucket int32) int32 {
 	id := keyPlaceID{string(partition), bucket}
 	at, ok := x.at[id]
@@ -45,20 +40,14 @@ func (x *keyIndex) place(partition spec.BinaryRow, bucket int32) int32 {
 	return at
 }
 
-// put notes where a key lies.
-func (w *Writer) putKey(x *keyIndex, key []byte, at int32) error {
-	if old, ok := x.places[string(key)]; ok {
-		x.list[old].keys--
-		x.list[at].keys++
-		x.places[string(key)] = at
-		return nil
-	}
-	cost := int64(len(key)) + keyCost
-	if err := w.cfg.Budget.Reserve(cost); err != nil {
+// put notes where a key lies, and lay before (old, if there).
+func (x *keyIndex) put(ctx context.Context, key []byte, at, old int32, there bool) error {
+	if err := x.places.put(ctx, key, at); err != nil {
 		return err
 	}
-	x.size += cost
-	x.places[string(key)] = at
+	if there {
+		x.list[old].keys--
+	}
 	x.list[at].keys++
 	return nil
 }
@@ -68,7 +57,7 @@ func (w *Writer) keyIndex(ctx context.Context) (*keyIndex, error) {
 	if w.keys != nil {
 		return w.keys, nil
 	}
-	x := &keyIndex{places: map[string]int32{}, at: map[keyPlaceID]int32{}}
+	x := &keyIndex{places: newKeyStore(w.cfg.Budget, w.makeRoom, w.cfg.Spill), at: map[keyPlaceID]int32{}}
 	snap, err := w.store.Latest(ctx)
 	if err != nil {
 		return nil, err
@@ -80,14 +69,15 @@ func (w *Writer) keyIndex(ctx context.Context) (*keyIndex, error) {
 		err = st.EachBucket(ctx, w.layout.keys, w.cfg.Budget, func(partition spec.BinaryRow, bucket int32, b *vector.Batch) error {
 			at := x.place(partition, bucket)
 			for i := range b.Rows() {
-				if err := w.putKey(x, enc.Encode(b.Cols, b.Row(i)).Row(), at); err != nil {
+				// A key lies in one place: nobody needs to look for another.
+				if err := x.put(ctx, enc.Encode(b.Cols, b.Row(i)).Row(), at, 0, false); err != nil {
 					return err
 				}
 			}
 			return nil
 		})
 		if err != nil {
-			w.cfg.Budget.Release(x.size)
+			x.places.close()
 			return nil, err
 		}
 	}
@@ -136,7 +126,10 @@ func (w *Writer) placeByKey(ctx context.Context, b *vector.Batch) (*vector.Batch
 		}
 		k := w.keyEnc.Encode(key, row).Row()
 		p := w.partEnc.Encode(part, row)
-		old, there := x.places[string(k)]
+		old, there, err := x.places.get(k)
+		if err != nil {
+			return nil, nil, err
+		}
 		switch {
 		case there && string(x.list[old].partition) == string(p):
 			list = append(list, placed{row, w.bucketAt(p, x.list[old].bucket), kind, nil})
@@ -154,7 +147,7 @@ func (w *Writer) placeByKey(ctx context.Context, b *vector.Batch) (*vector.Batch
 			plain = false
 		}
 		at := x.chooseIn(p, w.opts)
-		if err := w.putKey(x, k, at); err != nil {
+		if err := x.put(ctx, k, at, old, there); err != nil {
 			return nil, nil, err
 		}
 		list = append(list, placed{row, w.bucketAt(p, x.list[at].bucket), kind, nil})

@@ -88,7 +88,7 @@ func (w *Writer) route(ctx context.Context, b *vector.Batch) (*vector.Batch, []*
 			case w.opts.mode == dynamicBuckets:
 				x, err := w.hashIndexOf(ctx, p)
 				if err == nil {
-					number, err = w.assign(x, spec.Hash(w.keyEnc.Encode(key, row).Row()), kind)
+					number, err = w.assign(ctx, x, spec.Hash(w.keyEnc.Encode(key, row).Row()), kind)
 				}
 				if err != nil {
 					return b, touched, err
@@ -140,7 +140,7 @@ func (w *Writer) refresh(ctx context.Context) error {
 			delete(w.hashes, string(k.partition))
 		}
 		if w.keys != nil {
-			w.cfg.Budget.Release(w.keys.size)
+			w.keys.places.close()
 			w.keys = nil
 		}
 	}

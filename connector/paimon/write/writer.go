@@ -430,7 +430,7 @@ func (w *Writer) Close() error {
 		w.cfg.Budget.Release(x.size)
 	}
 	if w.keys != nil {
-		w.cfg.Budget.Release(w.keys.size)
+		w.keys.places.close()
 	}
 	w.list, w.buckets, w.hashes, w.keys = nil, nil, nil, nil
 	return all
