@@ -10,6 +10,7 @@ import (
 	"github.com/thermocline/thermocline/connector/paimon/merge"
 	"github.com/thermocline/thermocline/connector/paimon/read"
 	"github.com/thermocline/thermocline/connector/paimon/spec"
+	"github.com/thermocline/thermocline/internal/errs"
 	"github.com/thermocline/thermocline/internal/memory"
 	"github.com/thermocline/thermocline/internal/vector"
 )
@@ -34,6 +35,9 @@ type compaction struct {
 	finds  bool              // level 0 is looked up in above
 	logs   bool              // changes are found out
 	log    *rolling          // and written here, nil: none yet
+	group  int64             // bytes that a file may buffer
+	direct int               // most runs that are merged from their files; others are spilled
+	fanIn  int               // the most that were to be merged at once
 	marks  map[string]*marks // rows above that new ones replace, by file
 	held   int64             // bytes reserved for marks
 
@@ -69,11 +73,18 @@ func (c *compaction) run(ctx context.Context) {
 		return
 	}
 	defer release()
-	c.err = c.compact(ctx)
-	c.budget.Release(c.held)
-	c.held, c.marks = 0, nil
-	if c.err != nil {
+	for c.direct = c.w.opts.sortSpill; ; {
+		c.err = c.compact(ctx)
+		c.budget.Release(c.held)
+		c.held, c.marks, c.above, c.log, c.finds, c.logs = 0, nil, nil, nil, false, false
+		if c.err == nil {
+			return
+		}
 		c.discard(ctx)
+		if errs.ClassOf(c.err) != errs.Resource || c.w.cfg.Spill == nil || c.fanIn < 2 || c.direct == 0 || ctx.Err() != nil {
+			return
+		}
+		c.direct = min(c.direct, c.fanIn) / 2 // readers of files take more memory than there is
 	}
 }
 
@@ -156,10 +167,14 @@ func (c *compaction) compact(ctx context.Context) error {
 	if w.opts.producer == producerFull && c.unit.level == c.top {
 		c.logs = true
 	}
-	if err := c.budget.Reserve(groupBytes); err != nil { // for the file being written
+	c.group = groupBytes // for the file being written
+	if l := c.budget.Limit(); l > 0 {
+		c.group = min(c.group, max(l/4, leastGroup))
+	}
+	if err := c.budget.Reserve(c.group); err != nil {
 		return err
 	}
-	defer c.budget.Release(groupBytes)
+	defer c.budget.Release(c.group)
 	m := &commit.Message{Partition: c.b.partition, Bucket: c.b.bucket, TotalBuckets: w.opts.buckets, Base: snap.ID}
 	if err := c.rewrite(ctx, m); err != nil {
 		if c.log != nil {
@@ -305,6 +320,7 @@ func (c *compaction) upgrade(ctx context.Context, k keyed, m *commit.Message) (b
 // merge rewrites files into new ones.
 func (c *compaction) merge(ctx context.Context, files []keyed, m *commit.Message) error {
 	out := c.w.newRolling(c.b, c.w.shapes.level(c.unit.level), c.unit.level, spec.SourceCompact)
+	out.group = c.group
 	if err := c.mergeRuns(ctx, files, out); err != nil {
 		c.written = append(c.written, out.abort()...)
 		return err
@@ -362,10 +378,11 @@ func (c *compaction) mergeRuns(ctx context.Context, files []keyed, out *rolling)
 		runs = append(runs, lookups...)
 		cfg.Changes.Lookups = len(lookups)
 	}
-	inputs := make([]merge.Run, len(runs))
-	for i, r := range runs {
-		inputs[i] = r
+	inputs, done, err := c.inputs(ctx, runs, cfg.Changes)
+	if err != nil {
+		return err
 	}
+	defer done()
 	m, err := merge.New(cfg, inputs)
 	if err != nil {
 		return err
@@ -387,6 +404,7 @@ func (c *compaction) mergeRuns(ctx context.Context, files []keyed, out *rolling)
 		}
 		if c.log == nil {
 			c.log = w.newRolling(c.b, w.shapes.changelog, c.unit.level, spec.SourceCompact)
+			c.log.group = c.group
 		}
 		if err := c.log.writeRows(ctx, changes); err != nil {
 			return err

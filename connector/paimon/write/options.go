@@ -32,6 +32,7 @@ type options struct {
 	spillDisk         int64 // bytes that a writer may spill, 0: no limit
 	spillRuns         int   // of a bucket
 	spillCodec        spillCodec
+	sortSpill         int // runs that a compaction reads from their files at once
 	thin              bool
 	stats             []statsMode // a column of the schema
 	statsLevels       map[int32]statsMode
@@ -127,6 +128,7 @@ func readOptions(s *catalog.Schema) (*options, error) {
 		spillDisk:          o.Size("write-buffer-spill.max-disk-size", 0),
 		spillRuns:          int(max(o.Int("local-sort.max-num-file-handles", 128), 2)),
 		bufferAppend:       o.Bool("write-buffer-for-append", false),
+		sortSpill:          int(max(o.Int("sort-spill-threshold", 1<<30), 0)),
 		thin:               o.Bool("data-file.thin-mode", false),
 		dense:              o.Bool("metadata.stats-dense-store", true),
 		firstRow:           keyed && strings.EqualFold(o.String("merge-engine", ""), "first-row"),

@@ -232,8 +232,7 @@ type spillWriter struct {
 	srcs   []*vector.Vec
 	bases  []int
 	list   []vector.Stretch
-	text   []byte
-	packed []byte
+	blocks blockWriter
 }
 
 func (s *spillWriter) write(rows []sortEntry) (spillBlock, error) {
@@ -278,10 +277,17 @@ func (s *spillWriter) write(rows []sortEntry) (spillBlock, error) {
 	if added {
 		b.Kinds = nil
 	}
+	return s.blocks.write(s.w.spillTo.file, s.w.opts.spillCodec, &b)
+}
+
+// blockWriter appends blocks to temporary files.
+type blockWriter struct{ text, packed []byte }
+
+func (s *blockWriter) write(f *fileio.TempFile, c spillCodec, b *vector.Batch) (spillBlock, error) {
 	s.text = b.AppendEncoded(s.text[:0])
-	s.packed = s.w.opts.spillCodec.pack(s.packed[:0], s.text)
-	out := spillBlock{at: s.w.spillTo.file.Size(), packed: len(s.packed), size: len(s.text), sum: crc32.Checksum(s.packed, castagnoli)}
-	_, err := s.w.spillTo.file.Write(s.packed)
+	s.packed = c.pack(s.packed[:0], s.text)
+	out := spillBlock{at: f.Size(), packed: len(s.packed), size: len(s.text), sum: crc32.Checksum(s.packed, castagnoli)}
+	_, err := f.Write(s.packed)
 	return out, err
 }
 
@@ -292,6 +298,8 @@ type spillReader struct {
 	blocks []spillBlock // still to be read
 	first  int64        // sequence number of the row with ordinal 0
 	flat   bool         // all rows have the sequence number 0
+	level  int32
+	name   string
 	packed []byte
 	rows   merge.Rows
 	batch  vector.Batch
@@ -302,7 +310,7 @@ type spillReader struct {
 func (w *Writer) spilledRuns(k *bucket, first int64, flat bool) []merge.Run {
 	out := make([]merge.Run, len(k.spill.runs))
 	for i, blocks := range k.spill.runs {
-		out[len(out)-1-i] = &spillReader{file: w.spillTo.file, codec: w.opts.spillCodec, blocks: blocks, first: first, flat: flat}
+		out[len(out)-1-i] = &spillReader{file: w.spillTo.file, codec: w.opts.spillCodec, blocks: blocks, first: first, flat: flat, name: "the spilled rows"}
 	}
 	return out
 }
@@ -344,7 +352,7 @@ func (r *spillReader) Next(ctx context.Context) (*merge.Rows, error) {
 	}
 	r.batch = *batch
 	r.batch.Cols = batch.Cols[:n:n]
-	r.rows = merge.Rows{Batch: &r.batch, Seqs: seqs, File: "the spilled rows"}
+	r.rows = merge.Rows{Batch: &r.batch, Seqs: seqs, Level: r.level, File: r.name}
 	return &r.rows, nil
 }
 

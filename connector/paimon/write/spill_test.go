@@ -403,6 +403,131 @@ func TestSpilledBase(t *testing.T) {
 	}
 }
 
+// TestCompactionsSpill compacts tables with every merge engine from their files and
+// from spilled runs: they read alike after every commit, and log the same changes.
+func TestCompactionsSpill(t *testing.T) {
+	for n, e := range engineTables() {
+		if n%2 == 1 && testing.Short() {
+			continue
+		}
+		t.Run(e.name, func(t *testing.T) {
+			scratch := fileio.NewScratch(t.TempDir(), 0)
+			used := 0
+			scratch.SetFault(func(string) error { used++; return nil })
+			budget := memory.New("test", 0)
+			plain := newTable(t, fileio.NewMemory(), "/db.db/t", e.schema())
+			spills := newTable(t, fileio.NewMemory(), "/db.db/t", with(e.schema(), "sort-spill-threshold", fmt.Sprint(n%3)))
+			tables := []*table{plain, spills}
+			var writers []*write.Writer
+			for i, x := range tables {
+				writers = append(writers, x.writer(func(c *write.Config) {
+					if c.Budget = budget; i == 1 {
+						c.Spill = scratch
+					}
+				}))
+			}
+			r := rand.New(rand.NewPCG(19, uint64(n)))
+			for id := int64(1); id <= 6; id++ {
+				rows := e.rows(r, 30)
+				var logs []string
+				for i, x := range tables {
+					res := x.do(writers[i], x.committer("me"), id, rows...)
+					if id == 6 {
+						ms, err := write.Compact(ctx, write.Config{Files: x.files, Paths: x.paths, Schema: x.schema, Formats: formats, Budget: budget, Spill: scratch}, write.CompactOptions{Full: true})
+						if err != nil {
+							t.Fatal(err)
+						}
+						if res, err = x.committer("me").Commit(ctx, &connector.Committable{Identifier: 100, Messages: ms}); err != nil {
+							t.Fatal(err)
+						}
+					}
+					if res.Snapshot == 0 {
+						logs = append(logs, "none")
+						continue
+					}
+					snap, err := (commit.Store{Files: x.files, Paths: x.paths}).Snapshot(ctx, res.Snapshot)
+					if err != nil {
+						t.Fatal(err)
+					}
+					log := int64(-1)
+					if snap.ChangelogRecordCount != nil {
+						log = *snap.ChangelogRecordCount
+					}
+					logs = append(logs, fmt.Sprintf("snapshot %d: %d changes, %d rows", res.Snapshot, log, *snap.TotalRecordCount))
+				}
+				same(t, fmt.Sprintf("after commit %d", id), spills.read(catalog.Ref{}), plain.read(catalog.Ref{}))
+				if logs[0] != logs[1] {
+					t.Errorf("commit %d: %s, not %s", id, logs[1], logs[0])
+				}
+			}
+			for _, w := range writers {
+				if err := w.Close(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if bytes, files := scratch.Used(); bytes != 0 || files != 0 || budget.Used() != 0 || used == 0 {
+				t.Errorf("%d bytes in %d files and %d bytes of memory stay after %d operations", bytes, files, budget.Used(), used)
+			}
+			spills.sound("in the end")
+			checkFiles(t, spills)
+		})
+	}
+}
+
+// TestCompactionsFitTheirMemory compacts with less and less memory: where it no
+// longer suffices to read all files at once, runs are spilled.
+func TestCompactionsFitTheirMemory(t *testing.T) {
+	s := &catalog.Schema{Fields: []catalog.Field{{Name: "k", Type: catalog.TInt.Required()}}, PrimaryKeys: []string{"k"},
+		Options: map[string]string{"bucket": "1", "write-only": "true"}}
+	for i := range 12 {
+		s.Fields = append(s.Fields, catalog.Field{Name: fmt.Sprint("v", i), Type: catalog.TString})
+	}
+	x := newTable(t, fileio.NewMemory(), "/db.db/t", s)
+	r := rand.New(rand.NewPCG(20, 20))
+	w, c := x.writer(nil), x.committer("me")
+	for id := range int64(8) {
+		rows := make([]row, 3000)
+		for i := range rows {
+			rows[i] = row{vals: []string{fmt.Sprint(r.IntN(10_000))}}
+			for range 12 {
+				rows[i].vals = append(rows[i].vals, fmt.Sprintf("%016x", r.Uint64()))
+			}
+		}
+		x.do(w, c, id, rows...)
+	}
+	want := x.read(catalog.Ref{})
+	attempt := func(limit int64, spill *fileio.Scratch) ([]connector.CommitMessage, error) {
+		budget := memory.New("compaction", limit)
+		ms, err := write.Compact(ctx, write.Config{Files: x.files, Paths: x.paths, Schema: x.schema, Formats: formats, Budget: budget, Spill: spill}, write.CompactOptions{Full: true})
+		if budget.Used() != 0 {
+			t.Errorf("%d bytes are still reserved", budget.Used())
+		}
+		return ms, err
+	}
+	limit, scratch := int64(20<<20), fileio.NewScratch(t.TempDir(), 0)
+	for ; limit > 8<<20; limit -= 1 << 20 {
+		if _, err := attempt(limit, nil); errs.ClassOf(err) == errs.Resource {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+	ms, err := attempt(limit, scratch)
+	if err != nil {
+		t.Fatalf("with %s: %v", memory.FormatSize(limit), err)
+	}
+	if _, err := c.Commit(ctx, &connector.Committable{Identifier: 100, Messages: ms}); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "compacted", x.read(catalog.Ref{}), want)
+	if _, files := scratch.Used(); files != 0 {
+		t.Errorf("%d files stay", files)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestSpillJava lets Java check tables whose rows were spilled.
 func TestSpillJava(t *testing.T) {
 	program := os.Getenv("THERMOCLINE_PAIMON_JAVA")
