@@ -41,7 +41,7 @@ type change struct {
 
 func newChange(env Env, ignore bool) *change {
 	m := env.Expr.Mode
-	return &change{env: env, budget: env.Budget.Child("query", env.Options.Memory), strict: !ignore && (m.Has(expr.StrictTransTables) || m.Has(expr.StrictAllTables))}
+	return &change{env: env, budget: env.Budget.Child("query", queryLimit(env)), strict: !ignore && (m.Has(expr.StrictTransTables) || m.Has(expr.StrictAllTables))}
 }
 
 func (c *change) close() { c.budget.Close() }

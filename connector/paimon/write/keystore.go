@@ -57,8 +57,9 @@ const (
 	// times (Putze, Sanders, Singler: Cache-, Hash- and Space-Efficient Bloom Filters).
 	filterBits   = 10
 	filterProbes = 6
-	// slotCost is what a slot takes, with what sorting takes.
-	slotCost = 12
+	// slotCost is what a slot takes, with what sorting takes and what stays in memory
+	// of a run.
+	slotCost = 14
 )
 
 func newKeyStore(budget *memory.Budget, reserve func(context.Context, int64) error, scratch *fileio.Scratch) *keyStore {
@@ -222,10 +223,7 @@ func (s *keyStore) spill(ctx context.Context) error {
 		y, _ := s.entry(b.ref)
 		return bytes.Compare(x, y)
 	})
-	w, err := s.newRun(ctx, s.file, s.n, size)
-	if err != nil {
-		return err
-	}
+	w := newRun(s.file, s.n)
 	for _, e := range order {
 		key, number := s.entry(e.ref)
 		if err := w.add(e.hash, key, number); err != nil {
@@ -236,7 +234,9 @@ func (s *keyStore) spill(ctx context.Context) error {
 		return err
 	}
 	s.runs = append(s.runs, w.run)
-	s.budget.Release(s.held)
+	stays := min(runBytes(s.n, size), s.held)
+	s.runHeld += stays
+	s.budget.Release(s.held - stays)
 	s.held, s.n, s.chunk, s.slots = 0, 0, nil, nil
 	if len(s.runs) > keyRuns {
 		return s.merge(ctx)
@@ -246,22 +246,20 @@ func (s *keyStore) spill(ctx context.Context) error {
 
 // keyRunWriter writes a run.
 type keyRunWriter struct {
-	s    *keyStore
 	file *fileio.TempFile
 	run  *keyRun
 	buf  []byte
 	open int // where the block begins in buf
 }
 
-// newRun begins a run of n keys at most, in so many bytes, about.
-func (s *keyStore) newRun(ctx context.Context, f *fileio.TempFile, n int, bytes int64) (*keyRunWriter, error) {
-	words := (n*filterBits/512 + 1) * 8
-	held := int64(8*words) + 24*(bytes/keyBlockBytes+1)
-	if err := s.reserve(ctx, held); err != nil {
-		return nil, err
-	}
-	s.runHeld += held
-	return &keyRunWriter{s: s, file: f, run: &keyRun{at: f.Size(), filter: make([]uint64, words), n: n}}, nil
+func filterWords(n int) int { return (n*filterBits/512 + 1) * 8 }
+
+// runBytes is what memory has of a run of n keys in so many bytes.
+func runBytes(n int, bytes int64) int64 { return int64(8*filterWords(n)) + 24*(bytes/keyBlockBytes+1) }
+
+// newRun begins a run of n keys at most.
+func newRun(f *fileio.TempFile, n int) *keyRunWriter {
+	return &keyRunWriter{file: f, run: &keyRun{at: f.Size(), filter: make([]uint64, filterWords(n)), n: n}}
 }
 
 func (w *keyRunWriter) add(hash uint64, key, number []byte) error {
@@ -423,16 +421,36 @@ func (c *keyCursor) advance(s *keyStore) (bool, error) {
 	return err == nil, err
 }
 
-// merge makes one run of all, in a file of its own.
+// merge makes one run of all, in a file of its own, if there is memory for it.
 func (s *keyStore) merge(ctx context.Context) error {
+	n, size := 0, int64(0)
+	for _, r := range s.runs {
+		n, size = n+r.n, size+int64(r.ends[len(r.ends)-1])
+	}
+	held := runBytes(n, size)
+	if err := s.reserve(ctx, held); err != nil {
+		if errs.ClassOf(err) == errs.Resource {
+			return nil
+		}
+		return err
+	}
+	old := s.runHeld
+	if err := s.mergeRuns(ctx, n); err != nil {
+		s.budget.Release(held)
+		return err
+	}
+	s.budget.Release(old)
+	s.runHeld = held
+	return nil
+}
+
+func (s *keyStore) mergeRuns(ctx context.Context, n int) error {
 	f, err := s.scratch.Create(ctx)
 	if err != nil {
 		return err
 	}
-	n, size := 0, int64(0)
 	var heads []*keyCursor // the oldest first
 	for _, r := range s.runs {
-		n, size = n+r.n, size+int64(r.ends[len(r.ends)-1])
 		c := &keyCursor{file: s.file, run: r}
 		ok, err := c.advance(s)
 		if err != nil {
@@ -443,8 +461,7 @@ func (s *keyStore) merge(ctx context.Context) error {
 			heads = append(heads, c)
 		}
 	}
-	before := s.runHeld
-	w, err := s.newRun(ctx, f, n, size)
+	w := newRun(f, n)
 	var key []byte
 	for err == nil && len(heads) > 0 {
 		if err = ctx.Err(); err != nil {
@@ -480,13 +497,9 @@ func (s *keyStore) merge(ctx context.Context) error {
 	}
 	if err != nil {
 		f.Close() //nolint:errcheck // nothing of it is needed
-		s.budget.Release(s.runHeld - before)
-		s.runHeld = before
 		return err
 	}
 	s.file.Close() //nolint:errcheck // nothing of it is needed any more
 	s.file, s.runs, s.blockAt = f, []*keyRun{w.run}, -1
-	s.budget.Release(before)
-	s.runHeld -= before
 	return nil
 }
