@@ -11,8 +11,8 @@ import (
 // finder is what groupTable.find keeps from batch to batch.
 type finder struct {
 	cand []uint32 // of the rows of a batch: a group that may be theirs + 1
-	// For one key column with a lasting dictionary: the group + 1 of its codes.
-	dict  *vector.Vec
+	// For key columns with lasting dictionaries: the group + 1 of combined codes.
+	dicts []*vector.Vec
 	codes []uint32
 }
 
@@ -27,7 +27,7 @@ func (t *groupTable) find(cols []*vector.Vec, sel []uint16, n int, out []uint32)
 	if len(t.keys.cols) == 0 {
 		t.keys.add(cols, nil, 0)
 	}
-	if len(cols) == 1 && cols[0].Form == vector.Dict && cols[0].Dict.Lasting && cols[0].Dict.Len <= 2*vector.MaxBatchRows {
+	if t.byCodes(cols) {
 		return t.findCodes(cols, sel, n, out)
 	}
 	t.hash = hashRows(t.types, cols, sel, n, t.hash)
@@ -69,40 +69,89 @@ func (t *groupTable) find(cols []*vector.Vec, sel []uint16, n int, out []uint32)
 	return nil
 }
 
-// findCodes is find for one key column of Dict form: each code is looked up once.
-func (t *groupTable) findCodes(cols []*vector.Vec, sel []uint16, n int, out []uint32) error {
-	v := cols[0]
-	if t.dict != v.Dict {
-		t.dict = v.Dict
-		if cap(t.codes) < v.Dict.Len {
-			t.codes = make([]uint32, v.Dict.Len)
+// byCodes reports whether all key columns have lasting dictionaries, so small
+// that groups can be found by their codes.
+func (t *groupTable) byCodes(cols []*vector.Vec) bool {
+	domain := 1
+	for _, v := range cols {
+		if v.Form != vector.Dict || !v.Dict.Lasting {
+			return false
 		}
-		t.codes = t.codes[:v.Dict.Len]
+		if domain *= v.Dict.Len + 1; domain > mostCodes {
+			return false
+		}
+	}
+	return true
+}
+
+// mostCodes is the largest table of codes, in groups.
+const mostCodes = 2 * vector.MaxBatchRows
+
+// findCodes is find for key columns of Dict form: each combination of codes is
+// looked up once. NULL is the code after the dictionary's last.
+func (t *groupTable) findCodes(cols []*vector.Vec, sel []uint16, n int, out []uint32) error {
+	domain, same := 1, len(t.dicts) == len(cols)
+	for i, v := range cols {
+		domain *= v.Dict.Len + 1
+		same = same && t.dicts[i] == v.Dict
+	}
+	if !same {
+		t.dicts = t.dicts[:0]
+		for _, v := range cols {
+			t.dicts = append(t.dicts, v.Dict)
+		}
+		if cap(t.codes) < domain {
+			t.codes = make([]uint32, domain)
+		}
+		t.codes = t.codes[:domain]
 		clear(t.codes)
 	}
-	codes := t.codes
-	for k := range n {
-		row := k
-		if sel != nil {
-			row = int(sel[k])
-		}
-		null := v.Valid != nil && v.IsNull(row)
-		if !null {
-			if g := codes[v.Codes[row]]; g != 0 {
-				out[k] = g - 1
-				continue
+	if cap(t.cand) < n {
+		t.cand = make([]uint32, n)
+	}
+	at := t.cand[:n]
+	clear(at)
+	for _, v := range cols {
+		codes, size := v.Codes, uint32(v.Dict.Len+1)
+		switch {
+		case v.Valid != nil:
+			for k := range at {
+				row := k
+				if sel != nil {
+					row = int(sel[k])
+				}
+				c := size - 1
+				if !v.IsNull(row) {
+					c = codes[row]
+				}
+				at[k] = at[k]*size + c
+			}
+		case sel != nil:
+			for k, row := range sel[:n] {
+				at[k] = at[k]*size + codes[row]
+			}
+		default:
+			codes = codes[:n]
+			for k := range at {
+				at[k] = at[k]*size + codes[k]
 			}
 		}
-		at := [1]uint16{uint16(row)}
-		t.hash = hashRows(t.types, cols, at[:], 1, t.hash)
-		g, err := t.insert(cols, row, t.hash[0])
+	}
+	for k, c := range at {
+		if g := t.codes[c]; g != 0 {
+			out[k] = g - 1
+			continue
+		}
+		row := uint16(k)
+		if sel != nil {
+			row = sel[k]
+		}
+		t.hash = hashRows(t.types, cols, []uint16{row}, 1, t.hash)
+		g, err := t.insert(cols, int(row), t.hash[0])
 		if err != nil {
 			return err
 		}
-		out[k] = g
-		if !null {
-			codes[v.Codes[row]] = g + 1
-		}
+		out[k], t.codes[c] = g, g+1
 	}
 	return nil
 }

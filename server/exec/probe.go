@@ -39,8 +39,9 @@ type probe struct {
 
 	// When the build side goes past in blocks, what is known of the left rows from
 	// the blocks before.
-	seen *seenRows
-	base int // number of b's first row among all left rows
+	seen  *seenRows
+	base  int     // number of b's first row among all left rows
+	first []int32 // first candidate of each row of b, -1 when there is none
 }
 
 // markState is the truth of a mark.
@@ -79,10 +80,13 @@ func (p *probe) Next(ctx context.Context) (*vector.Batch, error) {
 				return nil, err
 			}
 		}
-		first := p.k
-		p.candidates()
-		if err := p.check(first); err != nil {
-			return nil, err
+		if first := p.k; p.seen == nil && p.j.quick() {
+			p.match()
+		} else {
+			p.candidates()
+			if err := p.check(first); err != nil {
+				return nil, err
+			}
 		}
 		b := p.b
 		if p.k == p.n {
@@ -123,7 +127,120 @@ func (p *probe) begin(b *vector.Batch) error {
 		p.keys = append(p.keys, v)
 	}
 	p.hash = hashRows(p.j.types, p.keys, b.Sel, p.n, p.hash)
+	p.starts()
 	return nil
+}
+
+// starts finds the first build row with the hash of each row. It is a loop of its
+// own, so that the loads of different rows overlap.
+func (p *probe) starts() {
+	j := p.j
+	if cap(p.first) < p.n {
+		p.first = make([]int32, p.n)
+	}
+	p.first = p.first[:p.n]
+	if j.rows.n == 0 || len(j.head) == 0 {
+		for k := range p.first {
+			p.first[k] = -1
+		}
+		return
+	}
+	mask := uint64(len(j.head) - 1)
+	for k, h := range p.hash[:p.n] {
+		p.first[k] = j.head[h&mask]
+	}
+	for k, c := range p.first {
+		h := p.hash[k]
+		for c >= 0 && j.hashes[c] != h {
+			c = j.next[c]
+		}
+		p.first[k] = c
+	}
+	for i, v := range p.keys {
+		if j.nullSafe[i] || v.Valid == nil {
+			continue
+		}
+		for k := range p.first {
+			if v.IsNull(p.b.Row(k)) {
+				p.first[k] = -1
+			}
+		}
+	}
+}
+
+// plainKey reports whether the join has one key of whole numbers, compared by
+// payload.
+func (j *joining) plainKey() bool {
+	return len(j.leftKeys) == 1 && !j.nullSafe[0] && filterable(j.types[0])
+}
+
+// quick reports whether matches need no look at other conditions.
+func (j *joining) quick() bool {
+	if len(j.conds) > 0 || len(j.marks) > 0 || !j.plainKey() {
+		return false
+	}
+	return j.kind == plan.Inner || j.kind == plan.Left || j.kind == plan.Semi || j.kind == plan.Anti && !j.nullAware
+}
+
+// match is what candidates and check do together, for quick joins.
+func (p *probe) match() {
+	p.outL, p.outB = p.outL[:0], p.outB[:0]
+	v := p.keys[0].Flatten()
+	if v.Kind == vector.I32 {
+		matchKeys(p, v.I32s, func(c *vector.Vec) []int32 { return c.I32s })
+	} else {
+		matchKeys(p, v.I64s, func(c *vector.Vec) []int64 { return c.I64s })
+	}
+}
+
+func matchKeys[T int32 | int64](p *probe, left []T, payload func(*vector.Vec) []T) {
+	j := p.j
+	var right []T
+	if j.rows.n > 0 {
+		right = payload(j.keys.cols[0])
+	}
+	most := j.x.batchRows()
+	sel := p.b.Sel
+	for ; p.k < p.n; p.k++ {
+		row := p.k
+		if sel != nil {
+			row = int(sel[row])
+		}
+		if p.at == -2 {
+			p.at, p.hit = p.first[p.k], false
+		}
+		x := left[row]
+		c := p.at
+		if j.byRow() {
+			for c >= 0 && right[c] != x {
+				c = j.next[c]
+			}
+			if (c >= 0) == (j.kind == plan.Semi) {
+				p.pick = append(p.pick, uint16(row))
+			}
+			p.at = -2
+			continue
+		}
+		for ; c >= 0; c = j.next[c] {
+			if right[c] != x {
+				continue
+			}
+			if len(p.outL) >= most {
+				p.at = c
+				return
+			}
+			p.hit = true
+			p.outL, p.outB = append(p.outL, uint16(row)), append(p.outB, c)
+		}
+		if !p.hit && j.kind == plan.Left {
+			if len(p.outL) >= most {
+				p.at = -1
+				return
+			}
+			p.outL, p.outB = append(p.outL, uint16(row)), append(p.outB, -1)
+		}
+		p.at = -2
+	}
 }
 
 // candidates fills a block: p.k becomes the first row that is not complete.
@@ -179,10 +296,7 @@ func (p *probe) start() int32 {
 	if len(j.leftKeys) == 0 {
 		return 0
 	}
-	if j.nullKey(p.keys, p.b.Row(p.k)) {
-		return -1
-	}
-	return j.head[p.hash[p.k]&uint64(len(j.head)-1)]
+	return p.first[p.k]
 }
 
 // advance moves to the next candidate.

@@ -30,6 +30,7 @@ type runtimeFilter struct {
 	// in one word a key; Putze, Sanders, Singler, 2007).
 	join        *plan.Join
 	key         int
+	fewer       bool // the build side may lack rows of its tables
 	learned     bool
 	least, most int64
 	exact       []uint64
@@ -102,19 +103,38 @@ func filterable(t expr.Type) bool {
 	return (k == vector.I32 || k == vector.I64) && plan.Exact(t)
 }
 
+// numbers returns the column that e reads, when e has the column's whole numbers
+// as they are, in whatever width.
+func numbers(e expr.Expr) *expr.ColumnExpr {
+	in := e
+	if c := expr.Converted(e); c != nil {
+		in = c
+	}
+	col, ok := in.(*expr.ColumnExpr)
+	if !ok || !filterable(e.Type()) || !filterable(col.Type()) {
+		return nil
+	}
+	a, b := e.Type(), col.Type()
+	if a.Class != b.Class || a.Scale != b.Scale || a.Unsigned != b.Unsigned {
+		return nil
+	}
+	return col
+}
+
 // joinFilters makes the filters of a join for scans of its left side, whose rows
 // without a match it does not give.
 func (c compiler) joinFilters(n *plan.Join) (out []*runtimeFilter) {
-	if n.Kind != plan.Inner && n.Kind != plan.Semi && n.Kind != plan.Right || !selective(n.Right) {
+	if n.Kind != plan.Inner && n.Kind != plan.Semi && n.Kind != plan.Right {
 		return nil
 	}
+	fewer := selective(n.Right)
 	for i, k := range n.Keys {
-		col, ok := k.L.(*expr.ColumnExpr)
-		if !ok || k.NullSafe || !filterable(col.Type()) {
+		col := numbers(k.L)
+		if col == nil || k.NullSafe {
 			continue
 		}
 		if s, at := origin(n.Left, plan.ColID(col.Pos)); s != nil {
-			out = append(out, &runtimeFilter{scan: s, col: at, typ: col.Type(), join: n, key: i})
+			out = append(out, &runtimeFilter{scan: s, col: at, typ: col.Type(), join: n, key: i, fewer: fewer})
 		}
 	}
 	return out
@@ -160,13 +180,17 @@ const (
 	exactPerKey  = 256
 	bloomPerKey  = 16
 	mostBloomKey = 1 << 24
+	// cheap is the size of a build side that is looked at although nothing says that
+	// it lacks rows: filters of joins above may have left some out.
+	cheap = 1 << 17
 )
 
-// learn takes the keys of a join whose build side has been read.
+// learn takes the keys of a join whose build side has been read. It must have all
+// of them: a build side that spilled teaches nothing.
 func (f *runtimeFilter) learn(j *joining) {
 	f.learned = false
 	n := j.keys.n
-	if n != j.rows.n || n == 0 || f.key >= len(j.keys.cols) {
+	if j.spill != nil || n != j.rows.n || n == 0 || f.key >= len(j.keys.cols) || !f.fewer && n > cheap {
 		return
 	}
 	v := j.keys.cols[f.key]
@@ -185,10 +209,10 @@ func (f *runtimeFilter) learn(j *joining) {
 		least, most = min(least, x), max(most, x)
 		found++
 	}
-	if found == 0 {
+	span := uint64(most) - uint64(least) + 1
+	if found == 0 || !f.fewer && uint64(found) >= span && span != 0 {
 		return
 	}
-	span := uint64(most) - uint64(least) + 1
 	var size int64
 	switch {
 	case span != 0 && span <= mostExact && span/exactPerKey <= uint64(found)+64:
@@ -244,6 +268,9 @@ func (f *runtimeFilter) predicate(ctx *expr.Context, stored func(int) (expr.Push
 	}{{">=", f.least}, {"<=", f.most}} {
 		v := vector.New(f.typ.Physical(), 1)
 		if v.Kind == vector.I32 {
+			if int64(int32(b.x)) != b.x {
+				continue // keys of a wider type
+			}
 			v.AppendI32(int32(b.x))
 		} else {
 			v.AppendI64(b.x)

@@ -14,6 +14,7 @@ func (o *optimizer) optimize(n Node, need []ColID) (Node, error) {
 	n = o.pushdown(n, nil)
 	n = o.marks(n, setOf(need))
 	n = o.pushdown(n, nil)
+	n = o.semis(n)
 	n, err := o.reorder(n)
 	if err != nil {
 		return nil, err
