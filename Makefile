@@ -10,7 +10,7 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 # Packages whose code runs concurrently; make test runs them with -race too.
 RACE = ./connector/... ./scan/... ./server/exec/... ./server/session/... ./server/mysql/... ./ingest/...
 
-.PHONY: build deps test test-go test-race test-dml test-spill logictest test-tpcds interop interop-read interop-random interop-histories lint fuzz demo bench bench-paimon bench-sql bench-large bench-plan endurance clean
+.PHONY: build deps test test-go test-race test-dml test-spill test-laws logictest test-tpcds interop interop-read interop-random interop-histories lint fuzz demo bench bench-paimon bench-sql bench-large bench-plan endurance clean
 
 build: ## the binary, bin/thermocline
 	@mkdir -p bin
@@ -46,6 +46,10 @@ logictest: ## all 25,000 queries of the logic tests over Paimon tables; make tes
 
 test-spill: build ## the 22 queries of TPC-H at scale factor SF within MEMORY a query: the published answers with spilling, without it those that need more name the limit; needs ../shared
 	go run ./benchmarks/spill --sf $(SF) --memory $(MEMORY)
+
+test-laws: ## queries of TPC-H, of the semantics corpus and of the logic tests give the same rows whatever the batches, threads, spilling, pruning and compaction; make test runs a sample; needs ../shared
+	@eval "$$(.ci/deps)"; export THERMOCLINE_SHARED=required THERMOCLINE_LAWS=all; \
+	go test -count=1 -timeout 120m -run 'TestSettings' -v ./server/exec && THERMOCLINE_LOGICTEST=all go test -count=1 -timeout 600m -run 'TestLogic$$' ./server/session
 
 MEMORY ?= 256MiB
 SF ?= 1

@@ -38,6 +38,8 @@ type Options struct {
 	// NoSpill keeps operators from writing rows to disk (lake_spill): a query that
 	// needs more memory than it may have fails.
 	NoSpill bool
+	// ForceSpill makes operators write every batch that they would keep, for tests.
+	ForceSpill bool
 }
 
 // Workers returns the number of workers to use.

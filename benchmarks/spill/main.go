@@ -37,7 +37,7 @@ func main() {
 	shared := flag.String("shared", "../shared", "the folder with oracles/duckdb and fixtures/tpch")
 	sf := flag.String("sf", "1", "TPC-H scale factor: 0.01, 0.1 or 1")
 	limit := flag.String("memory", "256MiB", "memory of a query")
-	process := flag.String("memory-limit", "1GiB", "memory of the process")
+	process := flag.String("memory-limit", "2GiB", "memory of the process")
 	only := flag.String("only", "", "run only these queries, separated by commas (q09,q18)")
 	binary := flag.String("binary", "bin/thermocline", "the `FILE` to run")
 	flag.Parse()

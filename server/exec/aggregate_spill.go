@@ -24,7 +24,7 @@ import (
 func (s *groups) hold() (full bool, err error) {
 	size := s.bytes()
 	full, err = s.g.op.hold(&s.acct, size)
-	if full && size < s.g.op.target()/4 && s.acct.hold(size) == nil {
+	if full && s.g.op.little(size) && s.acct.hold(size) == nil {
 		return false, nil // writing so little helps nobody
 	}
 	return full, err

@@ -57,6 +57,12 @@ func (g *grower) spills() bool { return g.x.disk != nil && g.blocked == "" }
 // least is a share below which spilling makes no sense.
 const least = 64 << 10
 
+// forced reports whether everything is to be spilled.
+func (g *grower) forced() bool { return g.x.env.Options.ForceSpill && g.spills() }
+
+// little reports whether n bytes are too few to be worth writing.
+func (g *grower) little(n int64) bool { return !g.forced() && n < g.target()/4 }
+
 // share is what the operator may hold in any case.
 func (g *grower) share() int64 {
 	if g.x.limit == 0 {
@@ -73,6 +79,9 @@ func (g *grower) target() int64 {
 
 // full reports whether the operator shall spill when it holds n bytes more.
 func (g *grower) full(n int64) bool {
+	if g.forced() {
+		return n > 0
+	}
 	if !g.spills() || g.x.limit == 0 || g.budget.Used()+n <= g.share() {
 		return false
 	}

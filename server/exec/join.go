@@ -251,6 +251,9 @@ func (j *joining) hash() error {
 	mask := uint64(slots - 1)
 	// Backwards, so that a chain lists rows in the order in which they came.
 	for i := n - 1; i >= 0; i-- {
+		if i%checkRows == 0 {
+			j.x.check()
+		}
 		if j.nullKey(j.keys.cols, i) {
 			j.hasNull = true
 			continue

@@ -404,7 +404,8 @@ func (r *rejoined) begin(ctx context.Context) error {
 		}
 	}
 	// Reading the left side a few times is cheaper than cutting both once more.
-	if size := p.build.Bytes(p.part, 0); size > 4*j.op.target() && len(j.leftKeys) > 0 && p.level < deepest && !p.whole {
+	size := p.build.Bytes(p.part, 0)
+	if (size > 4*j.op.target() || j.op.forced() && p.level == 0) && len(j.leftKeys) > 0 && p.level < deepest && !p.whole {
 		return r.cut(ctx)
 	}
 	r.in = p.build.Reader(p.part)
@@ -436,7 +437,7 @@ func (r *rejoined) block(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if full && (size >= j.op.target()/2 || sub.acct.hold(size) != nil) || sub.rows.n >= maxBuildRows-vector.MaxBatchRows {
+		if full && (j.op.forced() || size >= j.op.target()/2 || sub.acct.hold(size) != nil) || sub.rows.n >= maxBuildRows-vector.MaxBatchRows {
 			break
 		}
 	}

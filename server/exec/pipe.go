@@ -89,10 +89,29 @@ func (x *query) workersFor(p phase) int {
 	return max(w, 1)
 }
 
+// stopped is the panic by which a long loop that cannot return an error (a
+// comparison of a sort) ends when the query was cancelled; guard catches it.
+type stopped struct{ err error }
+
+// checkRows is the number of steps of a loop between two looks at whether the
+// query was cancelled.
+const checkRows = 1 << 14
+
+// check ends what runs under guard when the query was cancelled.
+func (x *query) check() {
+	if x.ctx.Err() != nil {
+		panic(stopped{context.Cause(x.ctx)})
+	}
+}
+
 // guard turns a panic of f into an internal error.
 func guard(f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
+			if s, ok := p.(stopped); ok {
+				err = s.err
+				return
+			}
 			slog.Error("a query operator panicked", "panic", p, "stack", string(debug.Stack()))
 			err = errs.Internalf("run query: %v", p)
 		}

@@ -242,7 +242,11 @@ func (r *run) order() []int32 {
 		}
 		entries[i] = e
 	}
+	steps := 0
 	slices.SortFunc(entries, func(a, b entry) int {
+		if steps++; steps%checkRows == 0 {
+			r.s.x.check()
+		}
 		if a.prefix != b.prefix {
 			if a.prefix < b.prefix {
 				return -1

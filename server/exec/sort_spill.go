@@ -53,7 +53,7 @@ func (r *run) reserve(ctx context.Context) error {
 	if err != nil || !full {
 		return err
 	}
-	if size < s.op.target()/4 && r.acct.fit(size) == nil {
+	if s.op.little(size) && r.acct.fit(size) == nil {
 		return nil // writing so little helps nobody
 	}
 	if err := s.spillAll(ctx); err != nil {

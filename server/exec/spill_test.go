@@ -1,7 +1,10 @@
 package exec_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -10,7 +13,9 @@ import (
 
 	"github.com/thermocline/thermocline/connector/fileio"
 	"github.com/thermocline/thermocline/internal/errs"
+	"github.com/thermocline/thermocline/internal/vector"
 	"github.com/thermocline/thermocline/scan"
+	"github.com/thermocline/thermocline/server/exec"
 )
 
 // spillQueries need more than the memory that TestSpill gives, each in another
@@ -138,4 +143,64 @@ func firstDifference(got, want string) string {
 		}
 	}
 	return fmt.Sprintf("%d lines of %d", len(g), len(w))
+}
+
+// Wherever a spilling query is cancelled, or its disk fails, it ends soon with that
+// reason and leaves nothing: no memory, no file, no goroutine (TestMain).
+func TestSpillEnds(t *testing.T) {
+	e := newEngine()
+	numbers(t, e, 4000)
+	r := rand.New(rand.NewPCG(7, 8))
+	reason := errors.New("a reason")
+	e.scratch = fileio.NewScratch(t.TempDir(), 0)
+	for i, q := range spillQueries {
+		e.opts = scan.Options{Threads: 1 + i%3, BatchRows: 500, Memory: 256 << 10}
+		var ops, after atomic.Int64
+		at := int64(1) << 60
+		var act func() error
+		e.scratch.SetFault(func(string) error {
+			n := ops.Add(1)
+			if n > at {
+				after.Add(1)
+			}
+			if n == at {
+				return act()
+			}
+			return nil
+		})
+		if _, err := e.run(q); err != nil {
+			t.Fatalf("%s: %v", q, err)
+		}
+		total := ops.Load()
+		for _, cancels := range []bool{false, true} {
+			ctx, cancel := context.WithCancelCause(context.Background())
+			ops.Store(0)
+			after.Store(0)
+			at = 1 + r.Int64N(max(total*3/4, 1))
+			act = func() error { return reason }
+			if cancels {
+				act = func() error { cancel(reason); return nil }
+			}
+			reader, err := exec.Run(ctx, e.plan(t, q), exec.Env{Expr: e.context(), Options: e.opts, Budget: e.budget, Spill: e.scratch})
+			for err == nil {
+				var b *vector.Batch
+				if b, err = reader.Next(ctx); b == nil && err == nil {
+					break
+				}
+			}
+			if reader != nil {
+				_ = reader.Close()
+			}
+			cancel(nil)
+			if total > 0 && ops.Load() >= at && !errors.Is(err, reason) && !errors.Is(err, context.Canceled) {
+				t.Errorf("%s, operation %d of %d, cancelled %v: %v", q, at, total, cancels, err)
+			}
+			// Each worker may be in the middle of one operation; a failure is given when its
+			// rows would have been.
+			if n := after.Load(); cancels && n > int64(2*e.opts.Threads+1) {
+				t.Errorf("%s, operation %d of %d, cancelled %v: %d operations after that", q, at, total, cancels, n)
+			}
+			e.clean(t, q)
+		}
+	}
 }

@@ -199,6 +199,9 @@ func (w *windowing) cut(r *windowRows) {
 	}
 	part, peer := 0, 0
 	for i := range r.n {
+		if i%checkRows == 0 {
+			w.x.check()
+		}
 		if i > 0 && !same(i, 0, w.partition) {
 			part, peer = i, i
 		} else if i > 0 && !same(i, w.partition, len(w.eq)) {
@@ -229,6 +232,9 @@ func (w *windowing) run(ctx context.Context, f *windowFunc, r *windowRows) (*vec
 	case "PERCENT_RANK", "CUME_DIST":
 		out := vector.New(vector.F64, r.n)
 		for i := range r.n {
+			if i%checkRows == 0 {
+				w.x.check()
+			}
 			rows := r.last[i] - r.first[i]
 			switch {
 			case f.call.Name == "CUME_DIST":
@@ -244,6 +250,9 @@ func (w *windowing) run(ctx context.Context, f *windowFunc, r *windowRows) (*vec
 		out := vector.New(vector.I64, r.n)
 		dense := int64(0)
 		for i := range r.n {
+			if i%checkRows == 0 {
+				w.x.check()
+			}
 			if i == r.first[i] {
 				dense = 0
 			}
@@ -289,6 +298,9 @@ func (w *windowing) value(f *windowFunc, r *windowRows) (*vector.Vec, error) {
 	off := int(min(f.call.N, int64(r.n)))
 	idx := make([]int32, r.n)
 	for i := range r.n {
+		if i%checkRows == 0 {
+			w.x.check()
+		}
 		at := -1
 		switch first, last := r.first[i], r.last[i]; {
 		case (f.call.Name == "LAG" || f.call.Name == "LEAD") && off == 0:
@@ -580,6 +592,9 @@ func (w *windowing) growing(f *windowFunc, r *windowRows, first, last int, emit 
 	at := first
 	var v *vector.Vec
 	for i := first; i < last; i++ {
+		if i%checkRows == 0 {
+			w.x.check()
+		}
 		_, end := w.frame(f, r, i)
 		if end > at {
 			if err := w.feed(f, r, st, 0, at, end); err != nil {

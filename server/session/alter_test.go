@@ -23,7 +23,7 @@ func warehouse(t *testing.T, catalogs ...string) *Server {
 // warehouseIn is a warehouse with the first catalog in a given folder.
 func warehouseIn(t *testing.T, dir string, catalogs ...string) *Server {
 	t.Helper()
-	cfg := Config{Log: slog.New(slog.DiscardHandler)}
+	cfg := Config{Log: slog.New(slog.DiscardHandler), Spill: fileio.NewScratch(t.TempDir(), 0)}
 	for _, name := range append([]string{"paimon"}, catalogs...) {
 		files := fileio.NewMux(fileio.Local{})
 		at := dir

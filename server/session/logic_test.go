@@ -144,6 +144,8 @@ func (r logicRecord) check(ctx context.Context, s *Session) string {
 // TestLogic runs logic tests over Paimon tables: SQLite's, whose answers were
 // made anew for MySQL. Every tenth file, or all with THERMOCLINE_LOGICTEST=all.
 // Only the joins of 62 and more tables have SQLite's answer; MySQL refuses them.
+// Every other file of the tenth is run under a setting that must not change an
+// answer (testkit.Settings); with THERMOCLINE_LAWS=all, all files under all of them.
 func TestLogic(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
@@ -160,13 +162,37 @@ func TestLogic(t *testing.T) {
 		if all == "" && i%10 != 3 || all != "" && all != "all" && !strings.Contains(name, all) {
 			continue
 		}
-		t.Run(name, func(t *testing.T) {
+		settings := []*testkit.Setting{nil}
+		for k, x := range testkit.Settings() {
+			switch {
+			case os.Getenv("THERMOCLINE_LAWS") == "all":
+				settings = append(settings, &x)
+			case all == "" && i/10%2 == 1 && k == i/20%len(testkit.Settings()):
+				settings = []*testkit.Setting{&x}
+			}
+		}
+		run := func(t *testing.T, set *testkit.Setting) {
 			srv := warehouse(t)
 			s := session(t, srv, OpenOptions{})
 			script(t, s, "CREATE DATABASE logic;\nUSE logic;\nSET sql_mode = 'NO_ENGINE_SUBSTITUTION'")
+			compact := false
+			if set != nil {
+				apply(t, s, *set)
+				compact = set.Compacted
+			}
 			for _, r := range logicRecords(t, file) {
 				if r.query {
 					queries++
+					if compact {
+						compact = false
+						tables, err := rows(t.Context(), s, "SHOW TABLES")
+						if err != nil {
+							t.Fatal(err)
+						}
+						for _, table := range tables {
+							query(t, s, "CALL sys.compact('logic."+table+"')")
+						}
+					}
 					if why := r.check(t.Context(), s); why != "" {
 						t.Errorf("line %d: %s\n%s", r.line, r.sql, why)
 					}
@@ -176,7 +202,26 @@ func TestLogic(t *testing.T) {
 					t.Errorf("line %d: %s\n%v", r.line, r.sql, err)
 				}
 			}
-		})
+		}
+		for _, set := range settings {
+			if set == nil {
+				t.Run(name, func(t *testing.T) { run(t, nil) })
+			} else {
+				t.Run(fmt.Sprintf("%s/%+v", name, *set), func(t *testing.T) { run(t, set) })
+			}
+		}
 	}
 	t.Logf("%d queries", queries)
+}
+
+// apply sets a session to a setting.
+func apply(t *testing.T, s *Session, set testkit.Setting) {
+	spill, pruning := "ON", "ON"
+	if set.ForceSpill {
+		spill = "'FORCE'"
+	}
+	if set.NoPruning {
+		pruning = "OFF"
+	}
+	script(t, s, fmt.Sprintf("SET lake_batch_rows = %d, lake_threads = %d, lake_spill = %s, lake_pruning = %s", set.BatchRows, set.Threads, spill, pruning))
 }

@@ -229,7 +229,8 @@ func (s *Session) ClientCollation() string {
 
 // scanOptions are the switches of scans and operators.
 func (s *Session) scanOptions() scan.Options {
-	o := scan.Options{NoPruning: !s.on("lake_pruning"), Threads: int(s.number("lake_threads")), BatchRows: int(s.number("lake_batch_rows")), NoSpill: !s.on("lake_spill")}
+	o := scan.Options{NoPruning: !s.on("lake_pruning"), Threads: int(s.number("lake_threads")), BatchRows: int(s.number("lake_batch_rows")), NoSpill: s.text("lake_spill") == "OFF",
+		ForceSpill: s.text("lake_spill") == "FORCE"}
 	if n, err := memory.ParseSize(s.text("lake_query_memory")); err == nil {
 		o.Memory = n
 	}
