@@ -65,10 +65,10 @@ func (h *changes) lone(c *cursor, from, to int) error {
 		return nil
 	}
 	m := h.m
-	if combines := m.cfg.Rules.Combines(); h.Lookup && m.group != nil && c.level == 0 && (c.kinds != nil || combines) {
-		// Java's lookup merges even one row; that matters for deletions, and where
-		// a value alone is not what becomes of it: of a sequence group without an
-		// ordering value nothing is taken.
+	if combines := m.cfg.Rules.Combines(); h.Lookup && m.group != nil && (combines || c.level == 0 && c.kinds != nil) {
+		// Java's lookup merges even one row, of any level; that matters for new
+		// deletions, and where a value alone is not what becomes of it: of a sequence
+		// group without an ordering value nothing is taken.
 		for i := from; i < to; i++ {
 			r := ref{uint32(c.id), uint32(i)}
 			if !combines && !retracts(c.kinds[i]) {

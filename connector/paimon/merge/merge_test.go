@@ -726,3 +726,26 @@ func TestOrderIsVerified(t *testing.T) {
 		}
 	}
 }
+
+// TestLookupOfOne compacts with lookups under a sequence group whose ordering
+// value is NULL: even a key that is in one run alone loses the group's values, at
+// whatever level it was, since Java's lookup merges even one row (a reader, and a
+// compaction without lookups, leave it as it is).
+func TestLookupOfOne(t *testing.T) {
+	f := keyForms[0]
+	one := func(key, seq int64, level int32, b bool) row {
+		return row{key: key, seq: seq, level: level, a: key * 10, aOK: true, text: "x", textOK: true, b: 1, bOK: b}
+	}
+	runs := [][]row{{one(2, 11, 0, false), one(4, 12, 0, true)}, {one(1, 1, 4, false), one(3, 2, 4, true)}}
+	for lookup, want := range map[bool]string{
+		true:  "+I 1: NULL x NULL\n+I 2: NULL x NULL\n+I 3: 30 x 1\n+I 4: 40 x 1",
+		false: "+I 1: 10 x NULL\n+I 2: 20 x NULL\n+I 3: 30 x 1\n+I 4: 40 x 1",
+	} {
+		o := oracle{name: "sequence group", options: map[string]string{"merge-engine": "partial-update", "fields.b.sequence-group": "a"}}
+		r := rand.New(rand.NewPCG(1, 1))
+		got, _, _ := mergeRows(t, f, o, Config{Changes: &Changes{Lookup: lookup, TopLevel: 5, NoChangelog: true}, BatchRows: 100, Sequences: true}, runs, r)
+		if text(got) != want {
+			t.Errorf("lookup %v:\n%s\nwant\n%s", lookup, text(got), want)
+		}
+	}
+}
