@@ -1,6 +1,8 @@
 package catalog
 
 import (
+	"context"
+	"slices"
 	"strings"
 
 	"github.com/thermocline/thermocline/internal/errs"
@@ -24,6 +26,29 @@ func ValidNewTable(id Identifier) error {
 		return errs.Userf(errs.InvalidTable, "%s cannot be the name of a table: it contains $", id)
 	}
 	return ValidName("table", id.Table)
+}
+
+// NeedDatabase returns an error, with a similar name if there is one, when a
+// catalog has no such database.
+func NeedDatabase(ctx context.Context, c Catalog, name string) error {
+	list, err := c.Databases(ctx)
+	if err == nil && !slices.Contains(list, name) {
+		err = errs.Userf(errs.UnknownDatabase, "Unknown database '%s'%s", name, Nearest(name, list))
+	}
+	return err
+}
+
+// MissingTable is the error for a table that a catalog does not have: of its
+// database, when that is missing, else with a similar name if there is one.
+func MissingTable(ctx context.Context, c Catalog, id Identifier) error {
+	if err := NeedDatabase(ctx, c, id.Database); err != nil {
+		return err
+	}
+	list, err := c.Tables(ctx, id.Database)
+	if err != nil {
+		return err
+	}
+	return errs.Userf(errs.UnknownTable, "Table '%s' doesn't exist%s", id, Nearest(id.Table, list))
 }
 
 // Nearest returns "; did you mean 'x'?" for a name close to a wrong one, or "".

@@ -21,6 +21,16 @@ type View struct {
 	Invoker bool      `json:"invoker,omitempty"`
 	Comment string    `json:"comment,omitempty"`
 	Created time.Time `json:"created"`
+	// Fields are the columns with the lake's types when the view was made: what
+	// other engines are told. Catalogs that only we read do not keep them.
+	Fields []Field `json:"-"`
+}
+
+// ViewRenaming is a Viewing that gives views other names.
+type ViewRenaming interface {
+	// RenameView renames a view within its database. Errors: errs.UnknownTable,
+	// TableExists.
+	RenameView(ctx context.Context, database, from, to string) error
 }
 
 // Viewing is a catalog that stores views. Their names and those of tables do not

@@ -33,9 +33,9 @@ func (c *Catalog) RenameTable(ctx context.Context, from, to catalog.Identifier) 
 		return err
 	}
 	if catalog.ValidName("database", to.Database) != nil {
-		return c.needDatabase(ctx, to.Database)
+		return catalog.NeedDatabase(ctx, c, to.Database)
 	}
-	if err := c.needDatabase(ctx, to.Database); err != nil {
+	if err := catalog.NeedDatabase(ctx, c, to.Database); err != nil {
 		return err
 	}
 	exists := errs.Userf(errs.TableExists, "Table '%s' already exists", to)
@@ -62,17 +62,17 @@ func (c *Catalog) RenameTable(ctx context.Context, from, to catalog.Identifier) 
 // needTable returns an error when a table does not exist.
 func (c *Catalog) needTable(ctx context.Context, id catalog.Identifier) error {
 	if catalog.ValidName("table", id.Table) != nil {
-		return c.unknownTable(ctx, id)
+		return catalog.MissingTable(ctx, c, id)
 	}
 	if catalog.ValidName("database", id.Database) != nil {
-		return c.needDatabase(ctx, id.Database)
+		return catalog.NeedDatabase(ctx, c, id.Database)
 	}
 	ok, err := c.driver.Exists(ctx, c.tableDir(id))
 	if err != nil {
 		return fmt.Errorf("open table %s: %w", id, err)
 	}
 	if !ok {
-		return c.unknownTable(ctx, id)
+		return catalog.MissingTable(ctx, c, id)
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ package filesystem
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/thermocline/thermocline/catalog"
@@ -83,31 +84,14 @@ func (c *Catalog) Databases(ctx context.Context) ([]string, error) {
 }
 
 // hasDatabase reports whether a database exists.
-func (c *Catalog) hasDatabase(ctx context.Context, name string) (bool, []string, error) {
+func (c *Catalog) hasDatabase(ctx context.Context, name string) (bool, error) {
 	list, err := c.Databases(ctx)
-	if err != nil {
-		return false, nil, err
-	}
-	for _, d := range list {
-		if d == name {
-			return true, list, nil
-		}
-	}
-	return false, list, nil
-}
-
-// needDatabase returns an error when a database does not exist.
-func (c *Catalog) needDatabase(ctx context.Context, name string) error {
-	ok, list, err := c.hasDatabase(ctx, name)
-	if err == nil && !ok {
-		err = errs.Userf(errs.UnknownDatabase, "Unknown database '%s'%s", name, catalog.Nearest(name, list))
-	}
-	return err
+	return slices.Contains(list, name), err
 }
 
 // Tables implements catalog.Catalog.
 func (c *Catalog) Tables(ctx context.Context, database string) ([]string, error) {
-	if err := c.needDatabase(ctx, database); err != nil {
+	if err := catalog.NeedDatabase(ctx, c, database); err != nil {
 		return nil, err
 	}
 	return c.tables(ctx, database)
@@ -137,31 +121,19 @@ func (c *Catalog) tables(ctx context.Context, database string) ([]string, error)
 // Table implements catalog.Catalog.
 func (c *Catalog) Table(ctx context.Context, id catalog.Identifier) (catalog.Table, error) {
 	if err := catalog.ValidName("table", id.Table); err != nil {
-		return nil, c.unknownTable(ctx, id)
+		return nil, catalog.MissingTable(ctx, c, id)
 	}
 	if catalog.ValidName("database", id.Database) != nil {
-		return nil, c.needDatabase(ctx, id.Database)
+		return nil, catalog.NeedDatabase(ctx, c, id.Database)
 	}
 	ok, err := c.driver.Exists(ctx, c.tableDir(id))
 	if err != nil {
 		return nil, fmt.Errorf("open table %s: %w", id, err)
 	}
 	if !ok {
-		return nil, c.unknownTable(ctx, id)
+		return nil, catalog.MissingTable(ctx, c, id)
 	}
 	return c.driver.Open(ctx, c.tableDir(id), id)
-}
-
-// unknownTable makes the error for a table that does not exist.
-func (c *Catalog) unknownTable(ctx context.Context, id catalog.Identifier) error {
-	if err := c.needDatabase(ctx, id.Database); err != nil {
-		return err
-	}
-	list, err := c.tables(ctx, id.Database)
-	if err != nil {
-		return err
-	}
-	return errs.Userf(errs.UnknownTable, "Table '%s' doesn't exist%s", id, catalog.Nearest(id.Table, list))
 }
 
 // CreateDatabase implements catalog.Writable.
@@ -169,7 +141,7 @@ func (c *Catalog) CreateDatabase(ctx context.Context, database string, ifNotExis
 	if err := catalog.ValidName("database", database); err != nil {
 		return err
 	}
-	ok, _, err := c.hasDatabase(ctx, database)
+	ok, err := c.hasDatabase(ctx, database)
 	if err != nil {
 		return err
 	}
@@ -179,7 +151,7 @@ func (c *Catalog) CreateDatabase(ctx context.Context, database string, ifNotExis
 			return nil
 		}
 		// Someone else may have been faster, or the reply was lost: look.
-		if ok, _, look := c.hasDatabase(ctx, database); look != nil || !ok {
+		if ok, look := c.hasDatabase(ctx, database); look != nil || !ok {
 			return fmt.Errorf("create database %s: %w", database, err)
 		}
 		if !errs.Is(err, errs.FileExists) {
@@ -197,7 +169,7 @@ func (c *Catalog) DropDatabase(ctx context.Context, database string, cascade boo
 	if err := catalog.ValidName("database", database); err != nil {
 		return err
 	}
-	if err := c.needDatabase(ctx, database); err != nil {
+	if err := catalog.NeedDatabase(ctx, c, database); err != nil {
 		return err
 	}
 	list, err := c.tables(ctx, database)
@@ -235,7 +207,7 @@ func (c *Catalog) CreateTable(ctx context.Context, id catalog.Identifier, s *cat
 	if err := catalog.ValidNewTable(id); err != nil {
 		return nil, err
 	}
-	if err := c.needDatabase(ctx, id.Database); err != nil {
+	if err := catalog.NeedDatabase(ctx, c, id.Database); err != nil {
 		return nil, err
 	}
 	v, _, err := c.newestView(ctx, id.Database, id.Table)
@@ -261,17 +233,17 @@ func (c *Catalog) DropTable(ctx context.Context, id catalog.Identifier) error {
 		return errs.Unsupportedf(-1, "DROP TABLE of a branch or system table (%s)", id)
 	}
 	if err := catalog.ValidName("table", id.Table); err != nil {
-		return c.unknownTable(ctx, id)
+		return catalog.MissingTable(ctx, c, id)
 	}
 	if catalog.ValidName("database", id.Database) != nil {
-		return c.needDatabase(ctx, id.Database)
+		return catalog.NeedDatabase(ctx, c, id.Database)
 	}
 	ok, err := c.driver.Exists(ctx, c.tableDir(id))
 	if err != nil {
 		return fmt.Errorf("drop table %s: %w", id, err)
 	}
 	if !ok {
-		return c.unknownTable(ctx, id)
+		return catalog.MissingTable(ctx, c, id)
 	}
 	if err := c.driver.Drop(ctx, c.tableDir(id)); err != nil {
 		return fmt.Errorf("drop table %s: %w", id, err)

@@ -22,7 +22,10 @@ import (
 // with "dropped" says that the view is gone. Older ones are removed after the
 // next exists.
 
-var _ catalog.Viewing = (*Catalog)(nil)
+var (
+	_ catalog.Viewing      = (*Catalog)(nil)
+	_ catalog.ViewRenaming = (*Catalog)(nil)
+)
 
 type viewFile struct {
 	Format  int  `json:"format"`
@@ -38,7 +41,7 @@ func (c *Catalog) viewsDir(database string) string {
 
 // Views implements catalog.Viewing.
 func (c *Catalog) Views(ctx context.Context, database string) ([]string, error) {
-	if err := c.needDatabase(ctx, database); err != nil {
+	if err := catalog.NeedDatabase(ctx, c, database); err != nil {
 		return nil, err
 	}
 	list, err := c.files.List(ctx, c.viewsDir(database))
@@ -154,7 +157,7 @@ func (c *Catalog) writeView(ctx context.Context, database, name string, change f
 
 // CreateView implements catalog.Viewing.
 func (c *Catalog) CreateView(ctx context.Context, v *catalog.View, replace bool) error {
-	if err := c.needDatabase(ctx, v.Database); err != nil {
+	if err := catalog.NeedDatabase(ctx, c, v.Database); err != nil {
 		return err
 	}
 	if err := catalog.ValidName("view", v.Name); err != nil {
@@ -184,7 +187,7 @@ func (c *Catalog) CreateView(ctx context.Context, v *catalog.View, replace bool)
 
 // DropView implements catalog.Viewing.
 func (c *Catalog) DropView(ctx context.Context, database, name string) error {
-	if err := c.needDatabase(ctx, database); err != nil {
+	if err := catalog.NeedDatabase(ctx, c, database); err != nil {
 		return err
 	}
 	return c.writeView(ctx, database, name, func(old *catalog.View) (*viewFile, error) {
@@ -193,4 +196,19 @@ func (c *Catalog) DropView(ctx context.Context, database, name string) error {
 		}
 		return &viewFile{Dropped: true}, nil
 	})
+}
+
+// RenameView implements catalog.ViewRenaming: the view is made under its new name
+// before it goes from the old one, so that a crash between leaves both.
+func (c *Catalog) RenameView(ctx context.Context, database, from, to string) error {
+	v, err := c.View(ctx, database, from)
+	if err != nil {
+		return err
+	}
+	renamed := *v
+	renamed.Name = to
+	if err := c.CreateView(ctx, &renamed, false); err != nil {
+		return err
+	}
+	return c.DropView(ctx, database, from)
 }

@@ -151,15 +151,6 @@ func (c *Catalog) Databases(ctx context.Context) ([]string, error) {
 	return slices.Compact(list), nil
 }
 
-// needDatabase returns an error when a database does not exist.
-func (c *Catalog) needDatabase(ctx context.Context, name string) error {
-	list, err := c.Databases(ctx)
-	if err == nil && !slices.Contains(list, name) {
-		err = errs.Userf(errs.UnknownDatabase, "Unknown database '%s'%s", name, catalog.Nearest(name, list))
-	}
-	return err
-}
-
 func (c *Catalog) tables(ctx context.Context, database string) ([]string, error) {
 	// The database's collation may ignore case: only the exact database counts.
 	list, err := c.pairs(ctx, tablesTable, "table_name", database)
@@ -207,7 +198,7 @@ func (c *Catalog) has(ctx context.Context, table, column string, id catalog.Iden
 
 // Tables implements catalog.Catalog.
 func (c *Catalog) Tables(ctx context.Context, database string) ([]string, error) {
-	if err := c.needDatabase(ctx, database); err != nil {
+	if err := catalog.NeedDatabase(ctx, c, database); err != nil {
 		return nil, err
 	}
 	return c.tables(ctx, database)
@@ -216,21 +207,14 @@ func (c *Catalog) Tables(ctx context.Context, database string) ([]string, error)
 // needTable returns an error when a table does not exist.
 func (c *Catalog) needTable(ctx context.Context, id catalog.Identifier) error {
 	if catalog.ValidName("database", id.Database) != nil {
-		return c.needDatabase(ctx, id.Database)
+		return catalog.NeedDatabase(ctx, c, id.Database)
 	}
 	if catalog.ValidName("table", id.Table) == nil {
 		if ok, err := c.has(ctx, tablesTable, "table_name", id); ok || err != nil {
 			return err
 		}
 	}
-	if err := c.needDatabase(ctx, id.Database); err != nil {
-		return err
-	}
-	list, err := c.tables(ctx, id.Database)
-	if err != nil {
-		return err
-	}
-	return errs.Userf(errs.UnknownTable, "Table '%s' doesn't exist%s", id, catalog.Nearest(id.Table, list))
+	return catalog.MissingTable(ctx, c, id)
 }
 
 // Table implements catalog.Catalog.
@@ -287,7 +271,7 @@ func (c *Catalog) DropDatabase(ctx context.Context, database string, cascade boo
 	if err := catalog.ValidName("database", database); err != nil {
 		return err
 	}
-	if err := c.needDatabase(ctx, database); err != nil {
+	if err := catalog.NeedDatabase(ctx, c, database); err != nil {
 		return err
 	}
 	list, err := c.tables(ctx, database)
@@ -331,7 +315,7 @@ func (c *Catalog) CreateTable(ctx context.Context, id catalog.Identifier, s *cat
 	if err := catalog.ValidNewTable(id); err != nil {
 		return nil, err
 	}
-	if err := c.needDatabase(ctx, id.Database); err != nil {
+	if err := catalog.NeedDatabase(ctx, c, id.Database); err != nil {
 		return nil, err
 	}
 	unlock, err := c.lock(ctx, id)
@@ -477,7 +461,7 @@ func (c *Catalog) RenameTable(ctx context.Context, from, to catalog.Identifier) 
 	if err := catalog.ValidNewTable(to); err != nil {
 		return err
 	}
-	if err := c.needDatabase(ctx, to.Database); err != nil {
+	if err := catalog.NeedDatabase(ctx, c, to.Database); err != nil {
 		return err
 	}
 	ids := []catalog.Identifier{from, to}

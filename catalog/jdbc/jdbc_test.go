@@ -43,7 +43,7 @@ type backend struct {
 var laws = []struct {
 	name string
 	law  func(t *testing.T, b backend)
-}{{"life", lifeOfTables}, {"names", namesExact}, {"excludes", lockExcludes}, {"expires", lockExpires}, {"java", javaShares}, {"javaLocks", javaLocks}}
+}{{"life", lifeOfTables}, {"names", namesExact}, {"excludes", lockExcludes}, {"expires", lockExpires}, {"views", viewsLive}, {"java", javaShares}, {"javaLocks", javaLocks}}
 
 // run runs the laws, each in a database of its own.
 func run(t *testing.T, database func(t *testing.T, name string) backend) {

@@ -275,7 +275,11 @@ type lateCatalog struct {
 	got catalog.Altering
 }
 
-var _ catalog.Altering = (*lateCatalog)(nil)
+var (
+	_ catalog.Altering     = (*lateCatalog)(nil)
+	_ catalog.Viewing      = (*lateCatalog)(nil)
+	_ catalog.ViewRenaming = (*lateCatalog)(nil)
+)
 
 func (l *lateCatalog) catalog(ctx context.Context) (catalog.Altering, error) {
 	l.mu.Lock()
@@ -369,6 +373,63 @@ func (l *lateCatalog) RenameTable(ctx context.Context, from, to catalog.Identifi
 		return err
 	}
 	return c.RenameTable(ctx, from, to)
+}
+
+// viewing returns the opened catalog's views.
+func (l *lateCatalog) viewing(ctx context.Context) (catalog.Viewing, error) {
+	c, err := l.catalog(ctx)
+	if err != nil {
+		return nil, err
+	}
+	v, ok := c.(catalog.Viewing)
+	if !ok {
+		return nil, errs.Unsupportedf(-1, "views in the catalog %s", l.name)
+	}
+	return v, nil
+}
+
+func (l *lateCatalog) Views(ctx context.Context, database string) ([]string, error) {
+	c, err := l.viewing(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return c.Views(ctx, database)
+}
+
+func (l *lateCatalog) View(ctx context.Context, database, name string) (*catalog.View, error) {
+	c, err := l.viewing(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return c.View(ctx, database, name)
+}
+
+func (l *lateCatalog) CreateView(ctx context.Context, v *catalog.View, replace bool) error {
+	c, err := l.viewing(ctx)
+	if err != nil {
+		return err
+	}
+	return c.CreateView(ctx, v, replace)
+}
+
+func (l *lateCatalog) DropView(ctx context.Context, database, name string) error {
+	c, err := l.viewing(ctx)
+	if err != nil {
+		return err
+	}
+	return c.DropView(ctx, database, name)
+}
+
+func (l *lateCatalog) RenameView(ctx context.Context, database, from, to string) error {
+	c, err := l.viewing(ctx)
+	if err != nil {
+		return err
+	}
+	r, ok := c.(catalog.ViewRenaming)
+	if !ok {
+		return errs.Unsupportedf(-1, "renaming views in the catalog %s", l.name)
+	}
+	return r.RenameView(ctx, database, from, to)
 }
 
 // Procedures implements connector.Procedural. A catalog that cannot be opened has

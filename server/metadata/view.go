@@ -57,9 +57,12 @@ func security(v *catalog.View) string {
 
 // ShowCreateView prints a view's definition.
 func ShowCreateView(v *View) Listing {
-	user, host, _ := cutLast(v.Definer, "@")
 	var b strings.Builder
-	b.WriteString("CREATE ALGORITHM=UNDEFINED DEFINER=" + backquote(user) + "@" + backquote(host) + " SQL SECURITY " + security(v.View) + " VIEW " + backquote(v.Name))
+	b.WriteString("CREATE ALGORITHM=UNDEFINED ")
+	if user, host, ok := cutLast(v.Definer, "@"); ok { // views of other engines have none
+		b.WriteString("DEFINER=" + backquote(user) + "@" + backquote(host) + " ")
+	}
+	b.WriteString("SQL SECURITY " + security(v.View) + " VIEW " + backquote(v.Name))
 	if p, err := syntax.ParseOne(v.Query, syntax.Options{}); err != nil || !sameNames(p, v.Columns) {
 		b.WriteString(" (")
 		for i, c := range v.Columns {

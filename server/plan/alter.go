@@ -574,7 +574,7 @@ func BindTruncate(ctx context.Context, s *syntax.TruncateTable, env *Env) (*Targ
 // are taken back.
 func renameTables(ctx context.Context, s *syntax.RenameTable, env *Env) error {
 	type pair struct {
-		in       catalog.Altering
+		rename   func(ctx context.Context, from, to catalog.Identifier) error
 		from, to catalog.Identifier
 	}
 	var done []pair
@@ -599,23 +599,53 @@ func renameTables(ctx context.Context, s *syntax.RenameTable, env *Env) error {
 			if from.Catalog != to.Catalog {
 				return errs.Unsupportedf(p.To.Pos(), "renaming a table into another catalog")
 			}
-			if err := in.RenameTable(ctx, from.ID, to.ID); err != nil {
+			step := pair{in.RenameTable, from.ID, to.ID}
+			v, err := isView(ctx, from)
+			if err != nil {
 				return positioned(err, p.From.Pos())
 			}
-			done = append(done, pair{in, from.ID, to.ID})
+			if v {
+				vs, ok := from.In.(catalog.ViewRenaming)
+				if !ok {
+					return errs.Unsupportedf(p.Pos(), "RENAME TABLE of views in catalog %s", from.Catalog)
+				}
+				if from.ID.Database != to.ID.Database {
+					return errs.UserAt(p.To.Pos(), errs.WrongObject, "Changing schema from '%s' to '%s' is not allowed: %s is a view", from.ID.Database, to.ID.Database, from.ID)
+				}
+				step.rename = func(ctx context.Context, from, to catalog.Identifier) error {
+					return vs.RenameView(ctx, from.Database, from.Object(), to.Object())
+				}
+			}
+			if err := step.rename(ctx, from.ID, to.ID); err != nil {
+				return positioned(err, p.From.Pos())
+			}
+			done = append(done, step)
 			return nil
 		}()
 		if err == nil {
 			continue
 		}
 		for i := len(done) - 1; i >= 0; i-- {
-			if back := done[i].in.RenameTable(context.WithoutCancel(ctx), done[i].to, done[i].from); back != nil {
+			if back := done[i].rename(context.WithoutCancel(ctx), done[i].to, done[i].from); back != nil {
 				return errs.New(errs.User, errs.KindOf(err), "%w; table %s keeps its new name %s: %v", err, done[i].from, done[i].to, back)
 			}
 		}
 		return err
 	}
 	return nil
+}
+
+// isView reports whether a name is a view's.
+func isView(ctx context.Context, n Name) (bool, error) {
+	vs, ok := n.In.(catalog.Viewing)
+	if !ok || n.ID.Branch != "" || n.ID.System != "" {
+		return false, nil
+	}
+	_, err := vs.View(ctx, n.ID.Database, n.ID.Table)
+	if errs.Is(err, errs.UnknownTable) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // indexed accepts CREATE INDEX and DROP INDEX, which make and keep nothing.

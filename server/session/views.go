@@ -188,6 +188,11 @@ func (s *Session) createView(ctx context.Context, x *syntax.CreateView, run *sta
 		return err
 	}
 	v.Definer, v.Created = definer.String(), s.srv.now().UTC().Truncate(time.Second)
+	schema, err := viewSchema(ctx, n, v, run.environment())
+	if err != nil {
+		return err
+	}
+	v.Fields = schema.Fields
 	err = vs.CreateView(ctx, v, x.OrReplace || x.Alter)
 	if x.IfNotExists && errs.Is(err, errs.TableExists) {
 		s.warn("Note", err)
