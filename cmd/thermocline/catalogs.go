@@ -34,6 +34,8 @@ type catalogControl struct {
 	cache *memory.Budget // of metadata
 	// configure sets up the drivers of tables.
 	configure []func(*paimon.Config)
+	// caretakers maintain the opened catalogs; nil: nobody does.
+	caretakers *caretakers
 }
 
 var _ session.CatalogControl = catalogControl{}
@@ -52,7 +54,7 @@ type keptCatalogs struct {
 
 // OpenCatalog implements session.CatalogControl.
 func (c catalogControl) OpenCatalog(ctx context.Context, name string, options map[string]string) (catalog.Catalog, error) {
-	got, err := c.open(ctx, options)
+	got, care, err := c.open(ctx, options)
 	if err != nil {
 		return nil, fmt.Errorf("create catalog %s: %w", name, err)
 	}
@@ -66,7 +68,10 @@ func (c catalogControl) OpenCatalog(ctx context.Context, name string, options ma
 		closeCatalog(got)
 		return nil, fmt.Errorf("create catalog %s: %w", name, err)
 	}
-	return got, nil
+	if c.caretakers == nil {
+		return got, nil
+	}
+	return &lateCatalog{name: name, got: got, stop: c.caretakers.start(name, care)}, nil
 }
 
 // roots returns the warehouse of each catalog, by its name.
@@ -158,15 +163,17 @@ func (c catalogControl) load() ([]session.NamedCatalog, error) {
 	}
 	var out []session.NamedCatalog
 	for _, d := range kept {
-		if d.Options["metastore"] != "jdbc" {
-			if got, err := c.open(context.Background(), d.Options); err == nil {
-				out = append(out, session.NamedCatalog{Name: d.Name, Definition: &d, Catalog: got})
-				continue
+		l := &lateCatalog{name: d.Name, open: func(ctx context.Context) (catalog.Altering, func(), error) {
+			got, care, err := c.open(ctx, d.Options)
+			if err != nil || c.caretakers == nil {
+				return got, nil, err
 			}
+			return got, c.caretakers.start(d.Name, care), nil
+		}}
+		if d.Options["metastore"] != "jdbc" {
+			_, _ = l.catalog(context.Background()) // who uses it is told what is wrong
 		}
-		out = append(out, session.NamedCatalog{Name: d.Name, Definition: &d, Catalog: &lateCatalog{name: d.Name, open: func(ctx context.Context) (catalog.Altering, error) {
-			return c.open(ctx, d.Options)
-		}}})
+		out = append(out, session.NamedCatalog{Name: d.Name, Definition: &d, Catalog: l})
 	}
 	return out, nil
 }
@@ -196,22 +203,22 @@ var passedOptions = []string{"cache-enabled", "case-sensitive", "property-versio
 	"resolving-file-io.enabled", "file-io.allow-cache", "fs.allow-hadoop-fallback", "sync-all-properties", "table.type", "catalog-options-table.enabled"}
 
 // open opens a Paimon catalog by its options, which must all be understood.
-func (c catalogControl) open(ctx context.Context, options map[string]string) (catalog.Altering, error) {
+func (c catalogControl) open(ctx context.Context, options map[string]string) (_ catalog.Altering, care cared, err error) {
 	o := spec.NewOptions(options)
 	if t := o.String("type", ""); t == "" {
-		return nil, errs.Userf(errs.InvalidConfig, "the option 'type' is missing: 'type' = 'paimon'")
+		return nil, care, errs.Userf(errs.InvalidConfig, "the option 'type' is missing: 'type' = 'paimon'")
 	} else if t != "paimon" {
-		return nil, errs.Unsupportedf(-1, "catalogs of 'type' = '%s'", t)
+		return nil, care, errs.Unsupportedf(-1, "catalogs of 'type' = '%s'", t)
 	}
 	metastore := o.String("metastore", "filesystem")
 	if metastore != "filesystem" && metastore != "jdbc" {
-		return nil, errs.Unsupportedf(-1, "catalogs with 'metastore' = '%s'", metastore)
+		return nil, care, errs.Unsupportedf(-1, "catalogs with 'metastore' = '%s'", metastore)
 	}
 	if t := o.String("table.type", "managed"); t != "managed" {
-		return nil, errs.Unsupportedf(-1, "catalogs with 'table.type' = '%s'", t)
+		return nil, care, errs.Unsupportedf(-1, "catalogs with 'table.type' = '%s'", t)
 	}
 	if l := o.String("lock.type", o.String("lock.flavor", metastore)); o.Bool("lock.enabled", false) && l != "jdbc" {
-		return nil, errs.Unsupportedf(-1, "catalogs with 'lock.enabled' = 'true' and the lock %s: 'metastore' = 'jdbc' has one", l)
+		return nil, care, errs.Unsupportedf(-1, "catalogs with 'lock.enabled' = 'true' and the lock %s: 'metastore' = 'jdbc' has one", l)
 	}
 	defaults, store, connection := map[string]string{}, map[string]string{}, map[string]string{}
 	for k, v := range options {
@@ -225,28 +232,31 @@ func (c catalogControl) open(ctx context.Context, options map[string]string) (ca
 		case metastore == "jdbc" && strings.HasPrefix(k, "jdbc."):
 			connection[strings.TrimPrefix(k, "jdbc.")] = v
 		default:
-			return nil, errs.Unsupportedf(-1, "the catalog option '%s'", k)
+			return nil, care, errs.Unsupportedf(-1, "the catalog option '%s'", k)
 		}
 	}
 	uri := o.String("warehouse", "")
 	if uri == "" {
-		return nil, errs.Userf(errs.InvalidConfig, "the option 'warehouse' is missing")
+		return nil, care, errs.Userf(errs.InvalidConfig, "the option 'warehouse' is missing")
 	}
 	path, err := warehousePath(uri)
 	if err != nil {
-		return nil, err
+		return nil, care, err
 	}
 	files, err := openFiles(store, c.store)
 	if err != nil {
-		return nil, err
+		return nil, care, err
 	}
 	cfg := paimon.Config{Files: files, Formats: formats(), Location: time.Local, CacheBytes: catalogCache, CacheBudget: c.cache}
 	for _, f := range c.configure {
 		f(&cfg)
 	}
 	if metastore == "filesystem" {
-		return filesystem.Open(filesystem.Config{Files: files, Warehouse: path, Driver: paimon.NewDriver(cfg), TableDefaults: defaults})
+		driver := paimon.NewDriver(cfg)
+		got, err := filesystem.Open(filesystem.Config{Files: files, Warehouse: path, Driver: driver, TableDefaults: defaults})
+		return got, cared{got, driver, files, path}, err
 	}
+	var driver *paimon.Driver
 	j := jdbc.Config{Files: files, Warehouse: path, URI: o.String("uri", ""), Properties: connection,
 		Drivers: []*jdbc.Driver{jdbcmysql.Driver(), jdbcpostgres.Driver(), jdbcsqlite.Driver()},
 		Key:     o.String("catalog-key", ""), NoLock: !o.Bool("lock.enabled", true), NoTableProperties: !o.Bool("sync-all-properties", true),
@@ -255,24 +265,30 @@ func (c catalogControl) open(ctx context.Context, options map[string]string) (ca
 		NewDriver: func(lock func(ctx context.Context, database, table string) (func() error, error)) *paimon.Driver {
 			cfg := cfg
 			cfg.Lock = lock
-			return paimon.NewDriver(cfg)
+			driver = paimon.NewDriver(cfg)
+			return driver
 		}}
 	if o.Err != nil {
-		return nil, o.Err
+		return nil, care, o.Err
 	}
 	if j.URI == "" {
-		return nil, errs.Userf(errs.InvalidConfig, "the option 'uri' is missing: 'uri' = 'jdbc:mysql://HOST:PORT/DATABASE', or postgresql, or 'jdbc:sqlite:FILE'")
+		return nil, care, errs.Userf(errs.InvalidConfig, "the option 'uri' is missing: 'uri' = 'jdbc:mysql://HOST:PORT/DATABASE', or postgresql, or 'jdbc:sqlite:FILE'")
 	}
-	return jdbc.Open(ctx, j)
+	got, err := jdbc.Open(ctx, j)
+	if err != nil {
+		return nil, care, err
+	}
+	return got, cared{got, driver, files, path}, nil
 }
 
-// lateCatalog is a kept catalog, opened when it is first used.
+// lateCatalog is a kept catalog, opened when it is first used, with its caretaker.
 type lateCatalog struct {
 	name string
-	open func(ctx context.Context) (catalog.Altering, error)
+	open func(ctx context.Context) (got catalog.Altering, stop func(), err error)
 
-	mu  sync.Mutex
-	got catalog.Altering
+	mu   sync.Mutex
+	got  catalog.Altering
+	stop func() // ends the caretaker; nil: there is none
 }
 
 var (
@@ -287,18 +303,22 @@ func (l *lateCatalog) catalog(ctx context.Context) (catalog.Altering, error) {
 	if l.got != nil {
 		return l.got, nil
 	}
-	c, err := l.open(ctx)
+	c, stop, err := l.open(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("open catalog %s: %w", l.name, err)
 	}
-	l.got = c
+	l.got, l.stop = c, stop
 	return c, nil
 }
 
-// Close ends the connections of an opened catalog.
+// Close ends the caretaker and the connections of an opened catalog.
 func (l *lateCatalog) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.stop != nil {
+		l.stop()
+		l.stop = nil
+	}
 	closeCatalog(l.got)
 	return nil
 }

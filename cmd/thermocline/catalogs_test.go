@@ -8,9 +8,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/thermocline/thermocline/catalog"
+	"github.com/thermocline/thermocline/connector/paimon"
 	"github.com/thermocline/thermocline/internal/errs"
 	"github.com/thermocline/thermocline/internal/memory"
 	"github.com/thermocline/thermocline/internal/testkit"
@@ -202,12 +205,12 @@ func TestCatalogsRefused(t *testing.T) {
 // TestLateCatalog opens a kept catalog with the first statement that needs it.
 func TestLateCatalog(t *testing.T) {
 	opened := 0
-	l := &lateCatalog{name: "c", open: func(context.Context) (catalog.Altering, error) {
+	l := &lateCatalog{name: "c", open: func(context.Context) (catalog.Altering, func(), error) {
 		if opened++; opened == 1 {
-			return nil, errs.New(errs.Unavailable, errs.KindNone, "not now")
+			return nil, nil, errs.New(errs.Unavailable, errs.KindNone, "not now")
 		}
 		w, err := openWarehouse(t.TempDir(), nil, nil, nil)
-		return w.catalog.(catalog.Altering), err
+		return w.catalog.(catalog.Altering), nil, err
 	}}
 	ctx := context.Background()
 	if _, err := l.Databases(ctx); err == nil || !strings.Contains(err.Error(), "open catalog c: not now") {
@@ -267,5 +270,64 @@ func TestStoreSpellings(t *testing.T) {
 	out, err = exec.Command(binary(t), "sql", "--store-option", "secret=geheim", "-e", "SELECT 1").CombinedOutput()
 	if err == nil || strings.Contains(string(out), "geheim") {
 		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// TestCaretaker: the owned tables of a catalog that a statement made are
+// compacted, until it is dropped; a catalog without one gets no lease.
+func TestCaretaker(t *testing.T) {
+	run, cancel := context.WithCancel(context.Background())
+	var wait sync.WaitGroup
+	defer wait.Wait()
+	defer cancel()
+	root := t.TempDir()
+	w, err := openWarehouse(root+"/own", nil, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	care := &caretakers{run: run, wait: &wait, dataDir: root + "/data", pins: &pinned{}, held: map[string]bool{}, pause: 50 * time.Millisecond}
+	srv, err := session.NewServer(session.Config{Catalogs: []session.NamedCatalog{{Name: defaultCatalog, Catalog: w.catalog}}, Memory: memory.New("test", 1<<30),
+		CatalogControl: catalogControl{caretakers: care, configure: []func(*paimon.Config){unmaintained(nil)}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := openSQL(t, srv)
+	mustSQL(t, s, "CREATE CATALOG c WITH ('type'='paimon', 'warehouse'='"+root+"/c')", "")
+	mustSQL(t, s, "CREATE CATALOG idle WITH ('type'='paimon', 'warehouse'='"+root+"/idle')", "")
+	mustSQL(t, s, "CREATE DATABASE c.d; CREATE TABLE c.d.t (id INT PRIMARY KEY, n INT) /*T! WITH ('bucket'='1', 'num-sorted-run.compaction-trigger'='3') */", "")
+	await := func(what string, done func() bool) {
+		t.Helper()
+		for until := time.Now().Add(time.Minute); !done(); time.Sleep(20 * time.Millisecond) {
+			if time.Now().After(until) {
+				t.Fatal("in vain: " + what)
+			}
+		}
+	}
+	await("a caretaker", func() bool { return len(care.running()) == 1 })
+	for i := range 8 {
+		mustSQL(t, s, fmt.Sprintf("INSERT INTO c.d.t VALUES (%d, 1), (100, %d)", i, i), "")
+	}
+	await("a compaction", func() bool { return care.stats().Compactions > 0 })
+	mustSQL(t, s, "SELECT COUNT(*), MAX(n) FROM c.d.t", "9\t7")
+	if _, err := os.Stat(root + "/c/_thermocline/lease"); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(root + "/idle/_thermocline/lease"); err == nil {
+		t.Error("a warehouse without tables of ours has a lease")
+	}
+	// ALTER opens it anew; the new one's caretaker takes over.
+	mustSQL(t, s, "ALTER CATALOG c SET ('table-default.bucket'='2')", "")
+	mustSQL(t, s, "CREATE TABLE c.d.u (id INT PRIMARY KEY)", "")
+	mustSQL(t, s, "SELECT value FROM c.sys.all_table_options WHERE table_name = 'u' AND `key` = 'bucket'", "2")
+	mustSQL(t, s, "ALTER CATALOG c RESET ('table-default.bucket')", "")
+	mustSQL(t, s, "CREATE TABLE c.d.v (id INT PRIMARY KEY)", "")
+	mustSQL(t, s, "SELECT COUNT(*) FROM c.sys.all_table_options WHERE table_name = 'v' AND `key` = 'bucket'", "0")
+	failSQL(t, s, "ALTER CATALOG c RESET ('warehouse')", errs.InvalidConfig, "warehouse")
+	failSQL(t, s, "ALTER CATALOG nosuch SET ('a'='b')", errs.UnknownCatalog, "nosuch")
+	mustSQL(t, s, "SELECT COUNT(*) FROM c.d.t", "9")
+	await("the new caretaker", func() bool { return len(care.running()) == 1 })
+	mustSQL(t, s, "DROP CATALOG c", "")
+	if n := len(care.running()); n != 0 {
+		t.Errorf("%d caretakers are left", n)
 	}
 }

@@ -62,13 +62,16 @@ func newUpkeep(c catalog.Catalog, d *paimon.Driver, p *pinned, budget *memory.Bu
 	return paimon.NewUpkeep(paimon.UpkeepConfig{Catalog: c, Driver: d, Budget: budget, Busy: p.busy})
 }
 
-// background shows an Upkeep in the process list.
-func background(u *paimon.Upkeep) func() []session.BackgroundTask {
-	return func() []session.BackgroundTask {
-		t := session.BackgroundTask{ID: math.MaxUint32, Name: "maintenance", State: "Waiting for commits"}
-		if a := u.Activity(); a.Table != "" {
-			t.State, t.Info, t.Since = "Running", a.What+" of "+a.Table, a.Since
+// background shows Upkeeps in the process list.
+func background(running func() []*paimon.Upkeep) func() []session.BackgroundTask {
+	return func() (out []session.BackgroundTask) {
+		for i, u := range running() {
+			t := session.BackgroundTask{ID: math.MaxUint32 - uint32(i), Name: "maintenance", State: "Waiting for commits"}
+			if a := u.Activity(); a.Table != "" {
+				t.State, t.Info, t.Since = "Running", a.What+" of "+a.Table, a.Since
+			}
+			out = append(out, t)
 		}
-		return []session.BackgroundTask{t}
+		return out
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"github.com/thermocline/thermocline/connector/paimon"
 	"github.com/thermocline/thermocline/internal/memory"
 	"github.com/thermocline/thermocline/server/mysql"
 )
@@ -32,15 +33,20 @@ func metrics(in *instance, wire *mysql.Server, root *memory.Budget) *prometheus.
 	counter("statements_total", "Statements that were run.", func() float64 { return float64(in.sessions.Counters().Statements) })
 	counter("statements_slow_total", "Statements longer than long_query_time.", func() float64 { return float64(in.sessions.Counters().SlowStatements) })
 	counter("statements_failed_total", "Statements that ended with an error.", func() float64 { return float64(in.sessions.Counters().Errors) })
-	if u := in.upkeep; u != nil {
-		gauge("maintained_tables", "Tables that are maintained by default.", func() float64 { return float64(u.Stats().Tables) })
-		counter("maintenance_runs_total", "Looks at tables to maintain.", func() float64 { return float64(u.Stats().Runs) })
-		counter("maintenance_failures_total", "Looks that failed.", func() float64 { return float64(u.Stats().Failures) })
-		counter("compacted_buckets_total", "Buckets that maintenance has compacted.", func() float64 { return float64(u.Stats().Compactions) })
-		counter("compactions_dropped_total", "Compactions that other commits made void.", func() float64 { return float64(u.Stats().Dropped) })
-		counter("compacted_files_total", "Files that maintenance has compacted.", func() float64 { return float64(u.Stats().Files) })
-		counter("compacted_bytes_total", "Bytes of these files.", func() float64 { return float64(u.Stats().Bytes) })
+	stats := func() paimon.UpkeepStats {
+		sum := in.care.stats()
+		if in.upkeep != nil {
+			sum = add(sum, in.upkeep.Stats())
+		}
+		return sum
 	}
+	gauge("maintained_tables", "Tables that are maintained by default.", func() float64 { return float64(stats().Tables) })
+	counter("maintenance_runs_total", "Looks at tables to maintain.", func() float64 { return float64(stats().Runs) })
+	counter("maintenance_failures_total", "Looks that failed.", func() float64 { return float64(stats().Failures) })
+	counter("compacted_buckets_total", "Buckets that maintenance has compacted.", func() float64 { return float64(stats().Compactions) })
+	counter("compactions_dropped_total", "Compactions that other commits made void.", func() float64 { return float64(stats().Dropped) })
+	counter("compacted_files_total", "Files that maintenance has compacted.", func() float64 { return float64(stats().Files) })
+	counter("compacted_bytes_total", "Bytes of these files.", func() float64 { return float64(stats().Bytes) })
 	reg.MustRegister(pipelineMetrics{in})
 	return reg
 }

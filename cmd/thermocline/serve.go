@@ -63,6 +63,7 @@ type instance struct {
 	sessions *session.Server
 	spill    *fileio.Scratch
 	upkeep   *paimon.Upkeep // nil without the lease
+	care     *caretakers    // of the catalogs that statements made
 	mysql    net.Listener
 	http     net.Listener
 	web      *http.Server
@@ -144,7 +145,8 @@ func startInstance(ctx context.Context, cfg config) (_ *instance, err error) {
 		return nil, err
 	}
 	_, port, _ := net.SplitHostPort(in.mysql.Addr().String())
-	named := catalogControl{file: filepath.Join(cfg.DataDir, catalogsFile), store: store, cache: w.cache, configure: w.configure}
+	in.care = &caretakers{run: run, wait: &in.wait, dataDir: cfg.DataDir, pins: pins, budget: compaction, held: map[string]bool{w.path: true}}
+	named := catalogControl{file: filepath.Join(cfg.DataDir, catalogsFile), store: store, cache: w.cache, configure: w.configure, caretakers: in.care}
 	kept, err := named.load()
 	if err != nil {
 		return nil, err
@@ -196,10 +198,13 @@ func startInstance(ctx context.Context, cfg config) (_ *instance, err error) {
 
 // background returns what the process list shows beside sessions.
 func (in *instance) background() func() []session.BackgroundTask {
-	if in.upkeep == nil {
-		return nil
-	}
-	return background(in.upkeep)
+	return background(func() []*paimon.Upkeep {
+		all := in.care.running()
+		if in.upkeep != nil {
+			all = append([]*paimon.Upkeep{in.upkeep}, all...)
+		}
+		return all
+	})
 }
 
 // sessions opens sessions for the MySQL port.

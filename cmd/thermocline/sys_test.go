@@ -107,3 +107,16 @@ func TestFileIndexesTable(t *testing.T) {
 	}
 	mustSQL(t, s, "SELECT COUNT(*) FROM d.`none$file_indexes`", "0")
 }
+
+// RENAME TABLE renames views too, as tools do that replace one by another.
+func TestRenameView(t *testing.T) {
+	s := openSQL(t, catalogServer(t, t.TempDir(), t.TempDir()))
+	mustSQL(t, s, "CREATE DATABASE d; CREATE DATABASE e; CREATE TABLE d.t (a INT); INSERT INTO d.t VALUES (1); CREATE VIEW d.v AS SELECT a + 1 b FROM d.t; CREATE VIEW d.v__tmp AS SELECT a + 2 b FROM d.t", "")
+	mustSQL(t, s, "RENAME TABLE d.v TO d.v__backup, d.v__tmp TO d.v", "")
+	mustSQL(t, s, "SELECT v.b, k.b FROM d.v v, d.v__backup k", "3\t2")
+	failSQL(t, s, "RENAME TABLE d.v TO d.t", errs.TableExists, "t")
+	failSQL(t, s, "RENAME TABLE d.v TO e.v", errs.WrongObject, "not allowed")
+	failSQL(t, s, "RENAME TABLE d.v TO d.w, d.nosuch TO d.x", errs.UnknownTable, "nosuch") // and takes the first back
+	mustSQL(t, s, "SELECT b FROM d.v", "3")
+	mustSQL(t, s, "DROP VIEW d.v, d.v__backup; SELECT COUNT(*) FROM information_schema.views", "0")
+}

@@ -206,6 +206,57 @@ func (s *Session) dropCatalog(ctx context.Context, x *syntax.DropCatalog) error 
 	return nil
 }
 
+// alterCatalog runs ALTER CATALOG: the catalog is opened anew with the changed
+// options before it takes the old one's place.
+func (s *Session) alterCatalog(ctx context.Context, x *syntax.AlterCatalog) error {
+	if err := s.mayChangeCatalogs(); err != nil {
+		return err
+	}
+	name := x.Name.Name
+	s.srv.catalogChange.Lock()
+	defer s.srv.catalogChange.Unlock()
+	list := slices.Clone(s.srv.catalogList())
+	i := slices.IndexFunc(list, func(c NamedCatalog) bool { return c.Name == name })
+	switch {
+	case i < 0:
+		return errs.UserAt(x.Pos(), errs.UnknownCatalog, "Unknown catalog '%s'", name)
+	case list[i].Definition == nil:
+		return errs.UserAt(x.Pos(), errs.InvalidConfig, "Can't alter catalog '%s': it is the server's own", name)
+	}
+	old := list[i]
+	d := &CatalogDefinition{Name: name, Comment: old.Definition.Comment, Options: maps.Clone(old.Definition.Options)}
+	if x.HasComment {
+		d.Comment = x.Comment
+	}
+	for _, o := range x.Set {
+		d.Options[o.Key] = o.Value
+	}
+	for _, k := range x.Reset {
+		delete(d.Options, k)
+	}
+	list[i].Definition = d
+	if !maps.Equal(d.Options, old.Definition.Options) {
+		c, err := s.srv.cfg.CatalogControl.OpenCatalog(ctx, name, d.Options)
+		if err != nil {
+			return err
+		}
+		list[i].Catalog = c
+	}
+	if err := s.srv.cfg.CatalogControl.SaveCatalogs(ctx, definitions(list)); err != nil {
+		if list[i].Catalog != old.Catalog {
+			closeCatalog(list[i].Catalog)
+		}
+		return err
+	}
+	s.srv.mu.Lock()
+	s.srv.catalogs = list
+	s.srv.mu.Unlock()
+	if list[i].Catalog != old.Catalog {
+		closeCatalog(old.Catalog)
+	}
+	return nil
+}
+
 func definitions(list []NamedCatalog) (out []CatalogDefinition) {
 	for _, c := range list {
 		if c.Definition != nil {

@@ -138,6 +138,8 @@ func (s *Session) dispatch(ctx context.Context, stmt syntax.Statement, run *stat
 		return nil, s.createCatalog(ctx, x)
 	case *syntax.DropCatalog:
 		return nil, s.dropCatalog(ctx, x)
+	case *syntax.AlterCatalog:
+		return nil, s.alterCatalog(ctx, x)
 	case *syntax.CreateTable:
 		if x.Query != nil {
 			return s.createTableAs(ctx, x, run)
@@ -178,8 +180,6 @@ func constructOf(stmt syntax.Statement) string {
 		return "CREATE INDEX"
 	case *syntax.DropIndex:
 		return "DROP INDEX"
-	case *syntax.AlterCatalog:
-		return "ALTER CATALOG"
 	case *syntax.StatementSet:
 		return "STATEMENT SET"
 	case *syntax.TableMaintenance:
