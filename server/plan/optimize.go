@@ -20,6 +20,9 @@ func (o *optimizer) optimize(n Node, need []ColID) (Node, error) {
 		return nil, err
 	}
 	n = o.equiKeys(n)
+	if n, err = o.sums(n); err != nil {
+		return nil, err
+	}
 	n = o.prune(n, setOf(need))
 	n, err = o.counts(n)
 	if err != nil {
