@@ -10,7 +10,7 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 # Packages whose code runs concurrently; make test runs them with -race too.
 RACE = ./connector/... ./scan/... ./server/exec/... ./server/session/... ./server/mysql/... ./ingest/...
 
-.PHONY: build deps test test-go test-race test-dml test-spill test-laws logictest test-tpcds interop interop-read interop-random interop-histories lint fuzz demo bench bench-paimon bench-sql bench-large bench-plan endurance clean
+.PHONY: build deps test test-go test-race test-dml test-spill test-laws logictest test-tpcds interop interop-read interop-random interop-histories lint fuzz demo bench bench-cdc bench-paimon bench-sql bench-large bench-plan endurance clean
 
 build: ## the binary, bin/thermocline
 	@mkdir -p bin
@@ -86,6 +86,9 @@ demo: ## the main job on a private MariaDB; ONCE=1 checks and exits
 
 bench: build ## the figures of docs/BENCHMARKS.md
 	go run ./benchmarks/skeleton --binary bin/thermocline
+
+bench-cdc: build ## first copy and catching up of a pipeline from MariaDB; BENCH="--rows 200000 --changes 50000" is short
+	go run ./benchmarks/cdc --binary bin/thermocline $(BENCH)
 
 bench-paimon: ## merging, deletion vectors, writing and compaction, beside Java Paimon and pypaimon
 	@eval "$$(.ci/deps)"; THERMOCLINE_PAIMON_JAVA=$$(ls $(JAVA_PAIMON) 2>/dev/null) go run ./benchmarks/paimon $(BENCH)

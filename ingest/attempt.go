@@ -212,8 +212,9 @@ func (a *attempt) copyAll(ctx context.Context) error {
 		}
 		a.p.set(func(s *Status) { s.State, s.Error = Snapshotting, "" })
 		copyThem := a.copyOnce
-		if a.p.def.Source.Startup == pipeline.LatestOffset {
-			copyThem = a.startAtEnd
+		switch a.p.def.Source.Startup {
+		case pipeline.LatestOffset, pipeline.EarliestOffset, pipeline.SpecificOffset, pipeline.Timestamp:
+			copyThem = a.startEmpty
 		}
 		if err := copyThem(ctx, pending); err != nil {
 			return err
@@ -222,9 +223,23 @@ func (a *attempt) copyAll(ctx context.Context) error {
 	}
 }
 
-// startAtEnd begins tables empty, at the source's newest position.
-func (a *attempt) startAtEnd(ctx context.Context, pending []*sink.Table) error {
-	pos, err := a.src.Current(ctx)
+// startPosition is where tables begin that are not copied.
+func (a *attempt) startPosition(ctx context.Context) (source.Position, time.Time, error) {
+	mode := a.p.def.Source.Startup
+	if mode == pipeline.LatestOffset {
+		pos, err := a.src.Current(ctx)
+		return pos, time.Time{}, err
+	}
+	s, ok := a.src.(source.Starting)
+	if !ok {
+		return nil, time.Time{}, errs.Unsupportedf(-1, "scan.startup.mode: %s with this source", mode)
+	}
+	return s.StartAt(ctx, string(mode))
+}
+
+// startEmpty begins tables empty, at the position of the startup mode.
+func (a *attempt) startEmpty(ctx context.Context, pending []*sink.Table) error {
+	pos, _, err := a.startPosition(ctx)
 	if err != nil {
 		return err
 	}

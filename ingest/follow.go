@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/thermocline/thermocline/ingest/pipeline"
 	"github.com/thermocline/thermocline/ingest/sink"
 	"github.com/thermocline/thermocline/ingest/source"
 	"github.com/thermocline/thermocline/ingest/transform"
@@ -59,6 +60,7 @@ type follower struct {
 	wait   *waiter
 	copier *copier // of the tables that are copied in chunks, nil: none
 
+	notBefore  time.Time // transactions before it do not count (scan.startup.mode: timestamp)
 	defined    bool      // definitions changed in this transaction
 	inTxn      bool      // rows of an unfinished transaction were appended
 	catchingUp bool      // some table still skips transactions
@@ -114,6 +116,13 @@ func (a *attempt) newFollower() (*follower, error) {
 }
 
 func (f *follower) open(ctx context.Context) (err error) {
+	if f.a.p.def.Source.Startup == pipeline.Timestamp {
+		if s, ok := f.a.src.(source.Starting); ok {
+			if _, f.notBefore, err = s.StartAt(ctx, string(pipeline.Timestamp)); err != nil {
+				return err
+			}
+		}
+	}
 	f.stream, err = f.a.src.Stream(ctx, f.from, f.tables)
 	return err
 }
@@ -446,6 +455,9 @@ func (f *follower) take(ctx context.Context, ev *source.Event) error {
 func (f *follower) rows(ctx context.Context, ev *source.Event) error {
 	a := f.a
 	def := f.tables[ev.Table]
+	if ev.Time.Before(f.notBefore) {
+		return nil
+	}
 	var wanted []*sink.Table
 	for _, t := range f.sinks[ev.Table] {
 		if t.Stopped == "" && (t.CaughtUp || !t.Start.Includes(ev.Txn)) {

@@ -215,8 +215,9 @@ func (p *run) lakeSchema(target route.Target, tables []*source.Table) (*catalog.
 			return nil, nil, err
 		}
 		t := shape.Output
-		if len(t.PrimaryKey) == 0 {
-			return nil, nil, refuse(t, "it has no primary key")
+		keyed := len(t.PrimaryKey) > 0
+		if !keyed {
+			warnings = append(warnings, t.ID.String()+": it has no primary key, so that its rows are appended; an UPDATE or DELETE stops it")
 		}
 		for _, w := range t.Warnings {
 			warnings = append(warnings, t.ID.String()+": "+w)
@@ -239,7 +240,7 @@ func (p *run) lakeSchema(target route.Target, tables []*source.Table) (*catalog.
 			switch {
 			case i < 0:
 				return nil, nil, errs.Userf(errs.UnknownColumn, "partition %s: %s has no column %s", id, t.ID, c)
-			case slices.Contains(s.PrimaryKeys, c):
+			case slices.Contains(s.PrimaryKeys, c), !keyed:
 			case !t.Columns[i].Type.NotNull && !t.Columns[i].Required && shape.Computed(i):
 				warnings = append(warnings, fmt.Sprintf("%s: the partition column %s is computed: a row for which it is NULL stops the table", t.ID, c))
 				s.PrimaryKeys, computed[c] = append(s.PrimaryKeys, c), true
@@ -249,7 +250,7 @@ func (p *run) lakeSchema(target route.Target, tables []*source.Table) (*catalog.
 				s.PrimaryKeys, computed[c] = append(s.PrimaryKeys, c), true
 			}
 		}
-		if len(s.TrimmedPrimaryKeys()) == 0 {
+		if keyed && len(s.TrimmedPrimaryKeys()) == 0 {
 			return nil, nil, errs.Userf(errs.InvalidTable, "partition %s by %s: the partition columns are the whole key of %s; leave a key column out", id, strings.Join(parts, ", "), t.ID)
 		}
 		for i, c := range t.Columns {
@@ -301,6 +302,9 @@ func (p *run) lakeSchema(target route.Target, tables []*source.Table) (*catalog.
 	}
 	schema.HighestFieldID = len(schema.Fields) - 1
 	for k, v := range p.def.Sink.Table {
+		if len(schema.PrimaryKeys) == 0 && keyedOptions[k] {
+			continue // meant for the tables that have a key
+		}
 		schema.Options[k] = v
 	}
 	for k, v := range options {
@@ -311,10 +315,16 @@ func (p *run) lakeSchema(target route.Target, tables []*source.Table) (*catalog.
 		if len(schema.PartitionKeys) > 0 {
 			buckets = 1
 		}
+		if len(schema.PrimaryKeys) == 0 {
+			buckets = -1
+		}
 		schema.Options["bucket"] = fmt.Sprint(buckets)
 	}
 	return schema, warnings, nil
 }
+
+// keyedOptions are table.properties.* that only tables with a primary key get.
+var keyedOptions = map[string]bool{"bucket": true, "merge-engine": true, "changelog-producer": true, "sequence.field": true, "rowkind.field": true}
 
 // mergeColumns are the columns that hold the rows of two tables, matched by
 // name. What only one of them has may be NULL.

@@ -52,6 +52,10 @@ const (
 	Initial      Startup = "initial"       // copy, then follow
 	SnapshotOnly Startup = "snapshot"      // copy, then end
 	LatestOffset Startup = "latest-offset" // follow from now on
+	// Follow from an earlier place of the source's log, without a copy.
+	EarliestOffset Startup = "earliest-offset"
+	SpecificOffset Startup = "specific-offset"
+	Timestamp      Startup = "timestamp" // of the transactions from a time on
 )
 
 // Sink is the sink block.

@@ -257,12 +257,12 @@ func (l *loader) source(b entry) error {
 			}
 		case "scan.startup.mode":
 			switch m := Startup(strings.ToLower(v)); m {
-			case Initial, SnapshotOnly, LatestOffset:
+			case Initial, SnapshotOnly, LatestOffset, EarliestOffset, SpecificOffset, Timestamp:
 				s.Startup = m
-			case "earliest-offset", "specific-offset", "timestamp", "committed-offset":
+			case "committed-offset":
 				return l.unsupported(e.node2, "scan.startup.mode: %s", v)
 			default:
-				return l.bad(e.node2, "scan.startup.mode is %s; write initial, snapshot or latest-offset", v)
+				return l.bad(e.node2, "scan.startup.mode is %s; write initial, snapshot, latest-offset, earliest-offset, specific-offset or timestamp", v)
 			}
 		default:
 			s.Options = append(s.Options, source.Option{Key: e.key, Value: v, Line: e.node.Line, Col: e.node.Column})

@@ -161,6 +161,9 @@ func (t *Table) drain(ctx context.Context, copying bool) error {
 			t.set.o.Log.Warn("values of a transform were cut or became NULL", "pipeline", t.set.o.Pipeline, "table", t.ID.String(), "values", n, "first", text)
 		}
 	}
+	if err := t.onlyInserts(rows); err != nil {
+		return err
+	}
 	err := t.write.Write(ctx, rows)
 	if errs.Is(err, errs.MemoryLimit) {
 		// Memory is short: finish the files of every writer, uncommitted, and
@@ -177,6 +180,20 @@ func (t *Table) drain(ctx context.Context, copying bool) error {
 	if size := b.Bytesize(); size < t.buffer.reserved {
 		t.set.o.Budget.Release(t.buffer.reserved - size)
 		t.buffer.reserved = size
+	}
+	return nil
+}
+
+// onlyInserts refuses changes of rows that a table without a key cannot find.
+func (t *Table) onlyInserts(b *vector.Batch) error {
+	if b.Kinds == nil || len(t.table.Schema().PrimaryKeys) > 0 {
+		return nil
+	}
+	for i := range b.Rows() {
+		if k := b.Kind(b.Row(i)); k != vector.Insert {
+			return &TableError{t, errs.New(errs.User, errs.TableStopped, "a row was updated or deleted (%s), which a table without a key cannot follow; give the source table a primary key or a NOT NULL UNIQUE index, or write primary-keys in a transform",
+				vector.RowKindString(k))}
+		}
 	}
 	return nil
 }

@@ -232,7 +232,7 @@ func (x *rule) on(s *Shape, t *source.Table, shardKey string) (*bound, *source.T
 	if err := x.key(t, out, b); err != nil {
 		return nil, nil, err
 	}
-	if shardKey != "" {
+	if shardKey != "" && len(out.PrimaryKey) > 0 {
 		out.PrimaryKey = append([]string{shardKey}, out.PrimaryKey...)
 	}
 	return b, out, nil

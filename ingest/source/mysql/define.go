@@ -19,6 +19,8 @@ import (
 type tableNative struct {
 	Charset   string `json:"charset,omitempty"`
 	Collation string `json:"collation,omitempty"`
+	// Unique is the index that serves as the key of a table without a primary one.
+	Unique string `json:"unique,omitempty"`
 }
 
 func charsetOf(collation string) string {
@@ -26,11 +28,11 @@ func charsetOf(collation string) string {
 	return set
 }
 
-func tableNativeOf(collation string) (json.RawMessage, error) {
-	if collation == "" {
+func tableNativeOf(collation, unique string) (json.RawMessage, error) {
+	if collation == "" && unique == "" {
 		return nil, nil
 	}
-	b, err := json.Marshal(tableNative{Charset: charsetOf(collation), Collation: collation})
+	b, err := json.Marshal(tableNative{Charset: charsetOf(collation), Collation: collation, Unique: unique})
 	if err != nil {
 		return nil, errs.Internalf("describe a table: %w", err)
 	}
@@ -275,8 +277,11 @@ func (d *definer) alter(old *source.Table, specs []*ast.AlterTableSpec) (*source
 		switch spec.Tp {
 		case ast.AlterTableAddColumns:
 			for _, def := range spec.NewColumns {
-				if byNew(def.Name.Name.O) >= 0 && spec.IfNotExists {
-					continue
+				if byNew(def.Name.Name.O) >= 0 {
+					if spec.IfNotExists {
+						continue
+					}
+					return nil, errs.Corruptf("the statement adds the column %s, which %s has already where it stands in the log", def.Name.Name.O, t.ID)
 				}
 				if key(def) {
 					return nil, errs.Unsupportedf(-1, "a new primary key")
@@ -352,11 +357,21 @@ func (d *definer) alter(old *source.Table, specs []*ast.AlterTableSpec) (*source
 			if spec.Constraint != nil && spec.Constraint.Tp == ast.ConstraintPrimaryKey {
 				return nil, errs.Unsupportedf(-1, "a new primary key")
 			}
+		case ast.AlterTableDropIndex:
+			if d.unique(t, spec.Name) {
+				return nil, errs.Unsupportedf(-1, "a new primary key")
+			}
 		case ast.AlterTableDropPrimaryKey:
 			return nil, errs.Unsupportedf(-1, "a new primary key")
 		}
 	}
 	return t, nil
+}
+
+// unique reports whether an index serves as the table's key.
+func (d *definer) unique(t *source.Table, index string) bool {
+	var tn tableNative
+	return len(t.Native) > 0 && json.Unmarshal(t.Native, &tn) == nil && tn.Unique != "" && strings.EqualFold(tn.Unique, index)
 }
 
 func key(c *ast.ColumnDef) bool {

@@ -99,11 +99,20 @@ func (s *Source) describeOne(ctx context.Context, q queryer, id source.ID) (*sou
 	if t.PrimaryKey, err = s.primaryKey(ctx, q, doing, where); err != nil {
 		return nil, err
 	}
+	unique := ""
+	if len(t.PrimaryKey) == 0 {
+		if unique, t.PrimaryKey, err = s.uniqueKey(ctx, q, doing, where); err != nil {
+			return nil, err
+		}
+		if unique != "" {
+			t.Warnings = append(t.Warnings, "it has no primary key; its unique index "+unique+" serves as one")
+		}
+	}
 	key := map[string]bool{}
 	for _, k := range t.PrimaryKey {
 		key[k] = true
 	}
-	if t.Native, err = tableNativeOf(collation.String); err != nil {
+	if t.Native, err = tableNativeOf(collation.String, unique); err != nil {
 		return nil, err
 	}
 	zero, tiny := []string(nil), []string(nil)
@@ -134,6 +143,9 @@ func (s *Source) describeOne(ctx context.Context, q queryer, id source.ID) (*sou
 		t.Warnings = append(t.Warnings, "TINYINT(1) stays TINYINT (treat-tinyint1-as-boolean.enabled is false here by default): "+strings.Join(tiny, ", "))
 	}
 	if engine.String != "" && !transactional[strings.ToLower(engine.String)] {
+		if len(t.PrimaryKey) == 0 && t.Unsupported == "" {
+			t.Unsupported = "it has no primary key, and its engine " + engine.String + " no consistent read: rows could come twice"
+		}
 		t.Warnings = append(t.Warnings, "engine "+engine.String+" has no consistent read: changes during the copy are applied again from the binlog")
 	}
 	return t, nil
@@ -228,6 +240,36 @@ func (s *Source) columns(ctx context.Context, q queryer, doing, where string) ([
 		out = append(out, c)
 	}
 	return out, s.fault(doing, rows.Err())
+}
+
+// uniqueKey returns the first unique index whose columns are whole and NOT NULL,
+// which tells rows apart as a primary key does.
+func (s *Source) uniqueKey(ctx context.Context, q queryer, doing, where string) (string, []string, error) {
+	rows, err := q.QueryContext(ctx, "SELECT INDEX_NAME, COLUMN_NAME, NULLABLE, SUB_PART FROM information_schema.STATISTICS"+where+" AND NON_UNIQUE = 0 ORDER BY INDEX_NAME, SEQ_IN_INDEX")
+	if err != nil {
+		return "", nil, s.fault(doing, err)
+	}
+	defer rows.Close()
+	columns, bad := map[string][]string{}, map[string]bool{}
+	var names []string
+	for rows.Next() {
+		var name string
+		var column, nullable, part sql.NullString
+		if err := rows.Scan(&name, &column, &nullable, &part); err != nil {
+			return "", nil, s.fault(doing, err)
+		}
+		if columns[name] == nil {
+			names = append(names, name)
+		}
+		columns[name] = append(columns[name], column.String)
+		bad[name] = bad[name] || !column.Valid || strings.EqualFold(nullable.String, "YES") || part.Valid
+	}
+	for _, n := range names {
+		if !bad[n] {
+			return n, columns[n], s.fault(doing, rows.Err())
+		}
+	}
+	return "", nil, s.fault(doing, rows.Err())
 }
 
 func (s *Source) primaryKey(ctx context.Context, q queryer, doing, where string) ([]string, error) {

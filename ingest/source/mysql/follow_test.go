@@ -70,7 +70,9 @@ func TestOptions(t *testing.T) {
 		{"jdbc.properties.sslMode", "MAYBE", "none of DISABLED"},
 		{"jdbc.properties.unheard", "1", "does not support"},
 		{"scan.incremental.snapshot.backfill.skip", "true", "does not support"},
-		{"scan.startup.timestamp-millis", "1", "does not support"},
+		{"scan.startup.timestamp-millis", "soon", "is no time in milliseconds"},
+		{"scan.startup.specific-offset.pos", "x", "is no offset"},
+		{"scan.startup.specific-offset.skip-rows", "1", "does not support"},
 	} {
 		_, err := New(source.Config{Options: []source.Option{{Key: "hostname", Value: "h"}, {Key: "username", Value: "u"}, {Key: c.key, Value: c.value, Line: 7, Col: 3}}})
 		if err == nil || !strings.Contains(err.Error(), c.want) {

@@ -170,6 +170,10 @@ func (h *history) statement(s ast.StmtNode, text, schema string, replace bool) (
 				delete(h.shadow, id)
 			}
 		}
+	case *ast.DropIndexStmt:
+		if i := h.captured(nameOf(x.Table, schema)); i >= 0 && h.unique(h.tables[i], x.IndexName) {
+			stop(i, "the unique index that serves as its key was dropped")
+		}
 	case *ast.CreateTableStmt:
 		if x.TemporaryKeyword != ast.TemporaryNone {
 			return nil
@@ -312,9 +316,11 @@ var shadowName = regexp.MustCompile(`^_(.+)_(?:gho|new)$`)
 
 func (h *history) createTable(x *ast.CreateTableStmt, id source.ID, text, schema string) []effect {
 	i := h.captured(id.Database, id.Name)
-	if i >= 0 && !h.absent[i] {
-		return nil // it exists: IF NOT EXISTS, or a statement that failed elsewhere
+	if i >= 0 && !h.absent[i] && x.IfNotExists {
+		return nil
 	}
+	// Without IF NOT EXISTS there was no such table before, whatever was thought:
+	// the log is read from a place before the table was made.
 	if i >= 0 {
 		h.absent[i] = false
 	}
@@ -431,7 +437,7 @@ func (s *Source) newHistory(ctx context.Context, q queryer, sv *server, st *stre
 		if err != nil {
 			return nil, s.fault("read the character set of "+database, err)
 		}
-		return tableNativeOf(collation.String)
+		return tableNativeOf(collation.String, "")
 	}
 	return h, nil
 }

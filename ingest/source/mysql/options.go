@@ -23,6 +23,9 @@ type options struct {
 	booleans             bool // TINYINT(1) is BOOLEAN
 	comments             bool
 	ignoreCascades       bool
+	startFile, startGTID string // scan.startup.specific-offset.*
+	startPos             uint64
+	startTime            time.Time // scan.startup.timestamp-millis
 	tls                  *tls.Config
 }
 
@@ -66,12 +69,12 @@ var optionSpecs = map[string]optionSpec{
 	"scan.binlog.newly-added-table.enabled":                       {kind: onlyValue, only: "false"},
 	"scan.parse.online.schema.changes.enabled":                    {kind: onlyValue, only: "false"},
 	"metadata.list":                                               {kind: onlyValue, only: ""},
-	"scan.startup.specific-offset.file":                           {kind: onlyValue, only: ""},
-	"scan.startup.specific-offset.pos":                            {kind: onlyValue, only: ""},
-	"scan.startup.specific-offset.gtid-set":                       {kind: onlyValue, only: ""},
+	"scan.startup.specific-offset.file":                           {},
+	"scan.startup.specific-offset.pos":                            {},
+	"scan.startup.specific-offset.gtid-set":                       {},
 	"scan.startup.specific-offset.skip-events":                    {kind: onlyValue, only: ""},
 	"scan.startup.specific-offset.skip-rows":                      {kind: onlyValue, only: ""},
-	"scan.startup.timestamp-millis":                               {kind: onlyValue, only: ""},
+	"scan.startup.timestamp-millis":                               {},
 	"scan.read-changelog-as-append-only.enabled":                  {kind: onlyValue, only: "false"},
 	"scan.incremental.snapshot.enabled":                           {kind: tuning},
 	"scan.incremental.snapshot.assign-ending-chunk-first.enabled": {kind: tuning},
@@ -201,6 +204,20 @@ func (o *options) set(opt source.Option) error {
 		default:
 			return optionError(opt, "%q is neither refuse nor ignore", opt.Value)
 		}
+	case "scan.startup.specific-offset.file":
+		o.startFile = opt.Value
+	case "scan.startup.specific-offset.pos":
+		if o.startPos, err = strconv.ParseUint(opt.Value, 10, 64); err != nil {
+			return optionError(opt, "%q is no offset in a binlog file", opt.Value)
+		}
+	case "scan.startup.specific-offset.gtid-set":
+		o.startGTID = opt.Value
+	case "scan.startup.timestamp-millis":
+		ms, e := strconv.ParseInt(opt.Value, 10, 64)
+		if e != nil || ms <= 0 {
+			return optionError(opt, "%q is no time in milliseconds since 1970", opt.Value)
+		}
+		o.startTime = time.UnixMilli(ms)
 	case "schema-change.enabled":
 		_, err = boolean(opt)
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	driver "github.com/go-sql-driver/mysql"
@@ -38,7 +39,8 @@ const snapshotTries = 10
 // only transactions whose rows are visible, so the view has them all; what else
 // the view has, the stream delivers again as full row images, in order.
 //
-// MySQL without GTIDs: a read lock on all tables is held while the view is
+// MySQL without GTIDs, and for tables without a key, where nothing may come twice:
+// a read lock on all tables is held while the view is
 // opened and the position is read, for no commit lies between them then. A
 // position alone would not do: the binlog shows transactions before their rows
 // are visible.
@@ -86,7 +88,7 @@ func (s *Source) openSnapshot(ctx context.Context, db *sql.DB, sv *server, ids [
 	switch {
 	case sv.mariadb:
 		sn.pos, err = s.viewMariaDB(ctx, conn)
-	case sv.gtid:
+	case sv.gtid && !slices.ContainsFunc(before, func(t *source.Table) bool { return len(t.PrimaryKey) == 0 }):
 		sn.pos, err = s.viewGTID(ctx, conn, sv)
 	default:
 		sn.pos, err = s.viewLocked(ctx, db, conn, sv)
@@ -192,7 +194,7 @@ func (s *Source) viewLocked(ctx context.Context, db *sql.DB, conn *sql.Conn, sv 
 	if _, err := lock.ExecContext(ctx, "FLUSH TABLES WITH READ LOCK"); err != nil {
 		var me *driver.MySQLError
 		if errors.As(err, &me) && (me.Number == 1227 || me.Number == 1045 || me.Number == 1044) {
-			return position{}, notReady("%s of %s: without GTIDs the copy needs a short read lock; grant RELOAD to %s, or set gtid_mode = ON", doing, s.Address(), s.opt.user)
+			return position{}, notReady("%s of %s: without GTIDs, and for tables without a primary key, the copy needs a short read lock; grant RELOAD to %s, or set gtid_mode = ON", doing, s.Address(), s.opt.user)
 		}
 		return position{}, s.fault(doing, err)
 	}
