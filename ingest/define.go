@@ -21,15 +21,19 @@ func (p *run) policy() *evolve.Policy {
 // A table that cannot follow stops before the statement.
 func (f *follower) define(ctx context.Context, ev *source.Event) error {
 	a := f.a
-	if f.inTxn {
+	if f.inTxn && !f.defined {
 		return f.stopTables(f.sinks[ev.Table], ev, "its definition changed inside of a transaction: "+ev.Reason)
 	}
-	if a.set.Changed() || a.set.CopyChanged() {
-		if err := f.commit(true); err != nil {
-			return err
+	if !f.defined {
+		if a.set.Changed() || a.set.CopyChanged() {
+			if err := f.commit(true); err != nil {
+				return err
+			}
 		}
+		a.set.Advance(f.stream.Position())
 	}
-	a.set.Advance(f.stream.Position())
+	// Nothing may be committed until the position is behind the statement.
+	f.inTxn = true
 	id := f.tables[ev.Table].ID
 	var identity []int
 	before, live := false, false

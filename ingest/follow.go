@@ -270,7 +270,7 @@ func (f *follower) discard(err error) error {
 	if f.inTxn || a.set.Changed() || a.set.CopyChanged() {
 		a.p.set(func(s *Status) { s.Discarded++ })
 	}
-	f.inTxn, f.dirtyAt = false, time.Time{}
+	f.inTxn, f.defined, f.dirtyAt = false, false, time.Time{}
 	defer func() {
 		if f.copier != nil {
 			for _, t := range a.set.Tables {
@@ -541,6 +541,16 @@ func (f *follower) commit(copies bool) error {
 
 // stop stops the tables that a source table feeds, keeping what came before.
 func (f *follower) stop(ev *source.Event) error {
+	if f.defined { // tables follow the same statement: they keep what they have
+		for _, t := range f.sinks[ev.Table] {
+			if t.Stopped == "" && (t.CaughtUp || !t.Start.Includes(ev.Txn)) {
+				if err := f.stop1(t, f.tables[ev.Table].ID, ev.Reason); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
 	if !f.inTxn && (f.a.set.Changed() || f.a.set.CopyChanged()) {
 		if err := f.commit(true); err != nil {
 			return err

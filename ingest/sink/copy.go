@@ -118,6 +118,10 @@ func (s *Set) BeginCopy(ctx context.Context, t *Table, definitions []*source.Tab
 	for range definitions {
 		t.Copying.Parts = append(t.Copying.Parts, &Part{})
 	}
+	// The state has the definitions before a snapshot needs them.
+	if err := s.SaveState(ctx); err != nil {
+		return err
+	}
 	s.state.Seq++
 	if err := t.commitRows(ctx, nil, pos, time.Time{}, true); err != nil {
 		return err
