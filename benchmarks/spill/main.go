@@ -90,7 +90,7 @@ func run(data, shared, sf, limit, process, only, binary string) error {
 			bad++
 			fmt.Printf("%s within %s: %s\n", q, limit, different(with.rows, want))
 			continue
-		case without.failure != "" && strings.Contains(without.failure, "limit of "+limit) && strings.Contains(without.failure, "spilling is off"):
+		case without.failure != "" && strings.Contains(without.failure, "the query limit of "+limit):
 			verdict = "names the limit"
 		case without.failure != "":
 			bad++

@@ -52,6 +52,9 @@ var spillQueries = []string{
 	"SELECT s, k, i FROM n ORDER BY 1 DESC",
 	"SELECT k, s FROM n ORDER BY 1", // rows with equal keys keep their order
 	"SELECT s, i FROM n ORDER BY 1 LIMIT 8000 OFFSET 200",
+	// windows of one partition, whose functions look back only
+	"SELECT i, ROW_NUMBER() OVER w, RANK() OVER w, DENSE_RANK() OVER w, SUM(i) OVER w, COUNT(*) OVER (ORDER BY k, s ROWS UNBOUNDED PRECEDING) FROM n WINDOW w AS (ORDER BY k)",
+	"SELECT s, MAX(i) OVER (PARTITION BY k DIV 60 ORDER BY i), ROW_NUMBER() OVER (PARTITION BY k DIV 60 ORDER BY i) FROM n",
 	// recursion
 	"WITH RECURSIVE r AS (SELECT i, s FROM n WHERE i % 4 = 0 UNION ALL SELECT i + 1, s FROM r WHERE i % 4 < 2) SELECT * FROM r",
 	// windows

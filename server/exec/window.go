@@ -114,6 +114,7 @@ type windowing struct {
 	eq        []equalFunc // of the keys
 	partition int         // keys that make partitions
 	funcs     []*windowFunc
+	carry     *windowCarry // nil: what is computed are whole partitions
 }
 
 // windowFunc is one function; args, key and limit are positions in exprs.
@@ -174,6 +175,7 @@ func (w *windowing) compute(ctx context.Context, rows *rowStore, order []int32, 
 	}
 	r.vals = store.cols
 	w.cut(r)
+	goesOn := w.carry.begin(w, r)
 	out := make([]*vector.Vec, len(w.funcs))
 	for i, f := range w.funcs {
 		v, err := w.run(ctx, f, r)
@@ -182,6 +184,7 @@ func (w *windowing) compute(ctx context.Context, rows *rowStore, order []int32, 
 		}
 		out[i] = v
 	}
+	w.carry.end(w, r, goesOn)
 	return out, nil
 }
 
@@ -248,13 +251,13 @@ func (w *windowing) run(ctx context.Context, f *windowFunc, r *windowRows) (*vec
 		return out, nil
 	case "ROW_NUMBER", "RANK", "DENSE_RANK", "NTILE":
 		out := vector.New(vector.I64, r.n)
-		dense := int64(0)
+		before, dense := w.carry.before() // in the partition that goes on
 		for i := range r.n {
 			if i%checkRows == 0 {
 				w.x.check()
 			}
-			if i == r.first[i] {
-				dense = 0
+			if i == r.first[i] && (i > 0 || before == 0) {
+				before, dense = 0, 0
 			}
 			if i == r.peer[i] {
 				dense++
@@ -262,9 +265,9 @@ func (w *windowing) run(ctx context.Context, f *windowFunc, r *windowRows) (*vec
 			at := int64(i - r.first[i])
 			switch f.call.Name {
 			case "ROW_NUMBER":
-				out.AppendI64(at + 1)
+				out.AppendI64(before + at + 1)
 			case "RANK":
-				out.AppendI64(int64(r.peer[i]-r.first[i]) + 1)
+				out.AppendI64(before + int64(r.peer[i]-r.first[i]) + 1)
 			case "DENSE_RANK":
 				out.AppendI64(dense)
 			default:
@@ -587,8 +590,14 @@ func (w *windowing) feed(f *windowFunc, r *windowRows, st expr.State, group uint
 // growing computes a partition whose frames all begin with it: rows are added
 // once, as the frames' ends move on.
 func (w *windowing) growing(f *windowFunc, r *windowRows, first, last int, emit func(*vector.Vec)) error {
-	st := f.call.Agg.NewState(w.x.env.Expr)
-	st.Grow(1)
+	st := w.carry.state(f, first)
+	if st == nil {
+		st = f.call.Agg.NewState(w.x.env.Expr)
+		st.Grow(1)
+	}
+	if w.carry != nil && last == r.n {
+		w.carry.states[f] = st
+	}
 	at := first
 	var v *vector.Vec
 	for i := first; i < last; i++ {

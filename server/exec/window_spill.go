@@ -4,12 +4,19 @@ import (
 	"context"
 
 	"github.com/thermocline/thermocline/internal/vector"
+	"github.com/thermocline/thermocline/scan/expr"
+	"github.com/thermocline/thermocline/server/plan"
 )
 
 // spilled computes the window over rows that are merged from disk: as many whole
-// partitions at a time as make a good chunk. A partition must fit the memory.
+// partitions at a time as make a good chunk. Where all functions look only at rows
+// before them, a chunk may also end within a partition; else a partition must fit
+// the memory.
 func (w *windowing) spilled(in *runMerge) []phase {
 	in.small = true
+	if w.passing() {
+		w.carry = &windowCarry{states: map[*windowFunc]expr.State{}}
+	}
 	return []phase{{ranges: 1, rows: -1, open: func(context.Context, int) (operator, error) {
 		return &windowStream{w: w, in: in, acct: w.op.account()}, nil
 	}, done: func() { _ = in.Close() }}}
@@ -59,6 +66,9 @@ func (s *windowStream) Next(ctx context.Context) (*vector.Batch, error) {
 func (s *windowStream) read(ctx context.Context) error {
 	var rows rowStore
 	want := s.w.op.target() / 8
+	if s.w.op.forced() {
+		want = 0
+	}
 	for {
 		b, err := s.in.Next(ctx)
 		if err != nil {
@@ -104,9 +114,13 @@ func (s *windowStream) read(ctx context.Context) error {
 }
 
 // boundary returns where the last partition of b begins, and whether b begins with
-// rows of the partition that was being read.
+// rows of the partition that was being read. When a chunk may end within one, it is
+// the last row's peers instead of its partition.
 func (s *windowStream) boundary(b *vector.Batch) (from int, goesOn bool, err error) {
 	vecs := make([]*vector.Vec, s.w.partition)
+	if s.w.carry != nil {
+		vecs = make([]*vector.Vec, len(s.w.eq))
+	}
 	for k := range vecs {
 		if vecs[k], err = s.w.exprs[k].Eval(s.w.x.env.Expr, b); err != nil {
 			return 0, false, err
@@ -135,6 +149,86 @@ func (s *windowStream) boundary(b *vector.Batch) (from int, goesOn bool, err err
 	}
 	s.last = before
 	return from, goesOn, nil
+}
+
+// passing reports whether every function needs of a partition only the rows before
+// and the peers of the row at hand.
+func (w *windowing) passing() bool {
+	for _, f := range w.funcs {
+		fr := &f.call.Frame
+		switch {
+		case f.call.Agg == nil && (f.call.Name == "ROW_NUMBER" || f.call.Name == "RANK" || f.call.Name == "DENSE_RANK"):
+		case f.call.Agg != nil && fr.Start.Kind == plan.Unbounded && fr.End.Kind == plan.CurrentRow && fr.Exclude == plan.ExcludeNone:
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// windowCarry is what a chunk of sorted rows leaves to the next one, when its last
+// partition goes on there. A nil carry leaves nothing.
+type windowCarry struct {
+	keys   []*vector.Vec // of the last row's partition, a row each; nil: there was none
+	rows   int64         // of that partition so far
+	dense  int64         // and its groups of peers
+	states map[*windowFunc]expr.State
+}
+
+// begin reports whether r begins with the partition that the chunk before ended
+// with; otherwise that one is forgotten.
+func (c *windowCarry) begin(w *windowing, r *windowRows) bool {
+	if c == nil || r.n == 0 {
+		return false
+	}
+	goesOn := c.rows > 0
+	for k := 0; k < len(c.keys) && goesOn; k++ {
+		goesOn = w.eq[k](c.keys[k], 0, r.vals[k], 0)
+	}
+	if !goesOn {
+		c.rows, c.dense = 0, 0
+		clear(c.states)
+	}
+	return goesOn
+}
+
+// before returns the rows, and the groups of peers, of the partition that goes on.
+func (c *windowCarry) before() (rows, dense int64) {
+	if c == nil {
+		return 0, 0
+	}
+	return c.rows, c.dense
+}
+
+// state returns the state of an aggregate at the row first, nil for a new one.
+func (c *windowCarry) state(f *windowFunc, first int) expr.State {
+	if c == nil || first > 0 {
+		return nil
+	}
+	return c.states[f]
+}
+
+// end remembers the last partition.
+func (c *windowCarry) end(w *windowing, r *windowRows, goesOn bool) {
+	if c == nil || r.n == 0 {
+		return
+	}
+	first := r.first[r.n-1]
+	if first > 0 || !goesOn {
+		c.rows, c.dense = 0, 0
+	}
+	c.rows += int64(r.n - first)
+	for i := first; i < r.n; i++ {
+		if r.peer[i] == i {
+			c.dense++
+		}
+	}
+	c.keys = c.keys[:0]
+	for k := range w.partition {
+		v := vector.NewLike(r.vals[k], 1)
+		v.AppendFrom(r.vals[k], r.n-1)
+		c.keys = append(c.keys, v)
+	}
 }
 
 // span is a selection of the rows from to to.
