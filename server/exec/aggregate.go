@@ -65,7 +65,7 @@ func (c compiler) grouped(in pipe, keys []expr.Expr, calls []expr.Aggregate, arg
 		if err != nil {
 			return nil, err
 		}
-		if err := eachNumbered(ctx, x, phases, g.run, func(part *groups) error { return g.deliver(ctx, part) }); err != nil {
+		if err := each(ctx, x, phases, g.run, func(part *groups) error { return g.deliver(ctx, part) }); err != nil {
 			return nil, err
 		}
 		return g.finish(ctx)

@@ -163,7 +163,7 @@ type built struct {
 func (j *joining) build(ctx context.Context, phases []phase) error {
 	j.acct = j.op.account()
 	sp := &joinSpill{j: j}
-	err := eachNumbered(ctx, j.x, phases, func(ctx context.Context, number int, op operator) (*built, error) {
+	err := each(ctx, j.x, phases, func(ctx context.Context, number int, op operator) (*built, error) {
 		b := &built{acct: j.op.account(), order: uint64(number) + 1}
 		keys := make([]*vector.Vec, len(j.rightKeys))
 		var to *scatter

@@ -186,7 +186,7 @@ func (j *joining) spilledPhases(ctx context.Context, left []phase) ([]phase, err
 	if err != nil {
 		return nil, err
 	}
-	if err := eachNumbered(ctx, j.x, left, func(ctx context.Context, number int, op operator) (struct{}, error) {
+	if err := each(ctx, j.x, left, func(ctx context.Context, number int, op operator) (struct{}, error) {
 		return struct{}{}, j.scatterLeft(ctx, op, w, 0, uint64(number))
 	}, func(struct{}) error { return nil }); err != nil {
 		return nil, err

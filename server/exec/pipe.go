@@ -126,16 +126,10 @@ func closing(op operator, err *error) {
 	}
 }
 
-// each runs fn on every range of every phase and hands the results to deliver in
-// the order of the ranges. deliver runs on the caller's goroutine. All workers
-// have ended when it returns.
-func each[T any](ctx context.Context, x *query, phases []phase, fn func(ctx context.Context, op operator) (T, error), deliver func(T) error) error {
-	return eachNumbered(ctx, x, phases, func(ctx context.Context, _ int, op operator) (T, error) { return fn(ctx, op) }, deliver)
-}
-
-// eachNumbered is each with the number of the range, counted over all phases
-// from 0.
-func eachNumbered[T any](ctx context.Context, x *query, phases []phase, fn func(ctx context.Context, number int, op operator) (T, error), deliver func(T) error) error {
+// each runs fn on every range of every phase, with the range's number, counted over
+// all phases from 0, and hands the results to deliver in the order of the ranges.
+// deliver runs on the caller's goroutine. All workers have ended when it returns.
+func each[T any](ctx context.Context, x *query, phases []phase, fn func(ctx context.Context, number int, op operator) (T, error), deliver func(T) error) error {
 	base := 0
 	for _, p := range phases {
 		run := func(ctx context.Context, i int) (out T, err error) {

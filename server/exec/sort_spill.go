@@ -25,7 +25,7 @@ type spilledRun struct {
 // sort sorts the rows of all ranges: in memory, or to be merged from disk.
 func (s *sorting) sort(ctx context.Context, phases []phase) (*run, *runMerge, error) {
 	s.all = s.empty()
-	if err := eachNumbered(ctx, s.x, phases, s.collect, func(r *run) error { return s.deliver(ctx, r) }); err != nil {
+	if err := each(ctx, s.x, phases, s.collect, func(r *run) error { return s.deliver(ctx, r) }); err != nil {
 		return nil, nil, err
 	}
 	if s.file == nil {
