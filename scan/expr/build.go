@@ -157,6 +157,21 @@ func retText(length func(args []Expr) int, at ...int) retFunc {
 	}
 }
 
+// retFirst is text with the collation of the first argument, or binary where one
+// of the texts is.
+func retFirst(length func(args []Expr) int) retFunc {
+	return func(ctx *Context, op string, args []Expr) (Type, error) {
+		at := []int{0}
+		for i, a := range args {
+			t := a.Type()
+			if i > 0 && (isString(t) && t.Collation != "" && charsetOf(t.Collation) != charsetOf(args[0].Type().Collation)) {
+				at = append(at, i)
+			}
+		}
+		return retText(length, at...)(ctx, op, args)
+	}
+}
+
 // retPlain is text in the connection's collation.
 func retPlain(n int) retFunc {
 	return func(ctx *Context, _ string, _ []Expr) (Type, error) {

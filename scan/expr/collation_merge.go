@@ -15,10 +15,11 @@ func resultCollation(op string, ts ...Type) (Type, error) { return aggregateColl
 // operation in the error.
 func mergeCollations(op string, ts ...Type) (Type, error) { return aggregateCollations(op, true, ts) }
 
-// aggregateCollations follows MySQL's DTCollation::aggregate.
+// aggregateCollations merges collations by coercibility. A text that was made of
+// two collations (coercibility 1, NONE) is the weakest of all.
 func aggregateCollations(op string, compared bool, ts []Type) (Type, error) {
 	var out Type
-	started := false
+	started, mixed := false, false
 	for _, t := range ts {
 		if t.Class == Bytes {
 			t.Collation = "binary"
@@ -54,23 +55,27 @@ func aggregateCollations(op string, compared bool, ts []Type) (Type, error) {
 			case t.Coercibility < out.Coercibility && out.Coercibility >= 3:
 				out = t
 			default:
-				return Type{}, collationMix(op, out, t)
+				return Type{}, collationMix(op, ts, out, t)
 			}
 			continue
 		}
 		switch {
+		case mixed, t.Coercibility == 1:
+		case out.Coercibility == 1:
+			out = t
 		case out.Coercibility < t.Coercibility:
 		case t.Coercibility < out.Coercibility:
 			out = t
 		case out.Coercibility == 0:
-			return Type{}, collationMix(op, out, t)
+			return Type{}, collationMix(op, ts, out, t)
 		case strings.HasSuffix(out.Collation, "_bin"):
 		case strings.HasSuffix(t.Collation, "_bin"):
 			out = t
 		case !compared:
 			out.Collation, out.Coercibility = csA+"_bin", 1
+			mixed = true
 		default:
-			return Type{}, collationMix(op, out, t)
+			return Type{}, collationMix(op, ts, out, t)
 		}
 	}
 	return out, nil
@@ -91,7 +96,17 @@ func superset(a, b string) bool {
 
 var coercibilityNames = [...]string{"EXPLICIT", "NONE", "IMPLICIT", "SYSCONST", "COERCIBLE", "NUMERIC", "IGNORABLE"}
 
-func collationMix(op string, a, b Type) error {
-	return errs.Userf(errs.CollationMix, "Illegal mix of collations (%s,%s) and (%s,%s) for operation '%s'",
-		a.Collation, coercibilityNames[min(a.Coercibility, 6)], b.Collation, coercibilityNames[min(b.Coercibility, 6)], op)
+// collationMix is the error of what is aggregated: it names two collations, or
+// three, or none of more.
+func collationMix(op string, all []Type, a, b Type) error {
+	name := func(t Type) string {
+		return "(" + t.Collation + "," + coercibilityNames[min(t.Coercibility, 6)] + ")"
+	}
+	switch {
+	case len(all) == 3:
+		return errs.Userf(errs.CollationMix3, "Illegal mix of collations %s, %s, %s for operation '%s'", name(all[0]), name(all[1]), name(all[2]), op)
+	case len(all) > 3 || op == "UNION":
+		return errs.Userf(errs.CollationMixAll, "Illegal mix of collations for operation '%s'", op)
+	}
+	return errs.Userf(errs.CollationMix, "Illegal mix of collations %s and %s for operation '%s'", name(a), name(b), op)
 }

@@ -76,7 +76,7 @@ func comparable2(ctx *Context, op string, a, b Expr) (x, y Expr, t Type, err err
 			return nil, nil, t, err
 		}
 		if t.Coercibility == 1 {
-			return nil, nil, t, collationMix(op, ta, tb)
+			return nil, nil, t, collationMix(op, nil, ta, tb)
 		}
 		t.Class, t.Labels = String, nil
 		if t.Collation == "binary" {
@@ -367,7 +367,12 @@ func textAsDate(ctx *Context, e Expr, t Type) Expr {
 
 // compare resolves =, <>, <, <=, >, >= and <=>.
 func compare(ctx *Context, op string, a, b Expr) (Expr, error) {
-	x, y, t, err := comparable2(ctx, op, a, b)
+	return compareFor(ctx, op, op, a, b)
+}
+
+// compareFor is compare; by is what errors call the operation.
+func compareFor(ctx *Context, by, op string, a, b Expr) (Expr, error) {
+	x, y, t, err := comparable2(ctx, by, a, b)
 	if err != nil {
 		return nil, err
 	}

@@ -29,10 +29,11 @@ func init() {
 		resolve: func(ctx *Context, args []Expr) (Expr, error) { return coalesce(ctx, "COALESCE", args) }})
 	register(&function{name: "NULLIF", min: 2, max: 2, class: "control", usage: "NULLIF(x, y)", doc: "NULL where x = y, else x.",
 		resolve: func(ctx *Context, args []Expr) (Expr, error) {
-			eq, err := Call(ctx, "=", args...)
+			eq, err := compareFor(ctx, "nullif", "=", args[0], args[1])
 			if err != nil {
 				return nil, err
 			}
+			eq = fold(ctx, eq)
 			if args[0].Type().Class == Nested {
 				return nil, errs.Unsupportedf(-1, "NULLIF of nested values")
 			}
@@ -72,11 +73,19 @@ func init() {
 func caseConditions(ctx *Context, operand Expr, conds []Expr) ([]Expr, error) {
 	out := make([]Expr, len(conds))
 	for i, c := range conds {
-		eq, err := Call(ctx, "=", operand, c)
+		if Exact(operand) != operand || Exact(c) != c {
+			eq, err := Call(ctx, "=", operand, c)
+			if err != nil {
+				return nil, err
+			}
+			out[i] = eq
+			continue
+		}
+		eq, err := compareFor(ctx, "case", "=", operand, c)
 		if err != nil {
 			return nil, err
 		}
-		out[i] = eq
+		out[i] = fold(ctx, eq)
 	}
 	return out, nil
 }

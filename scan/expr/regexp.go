@@ -23,8 +23,8 @@ func init() {
 	}
 	re("REGEXP_LIKE", 2, 3, "REGEXP_LIKE(s, pattern[, flags])", "Whether a part of s matches; also s REGEXP pattern. Flags: c, i, m, n, u.", regexpLike, retBool)
 	re("REGEXP_INSTR", 2, 6, "REGEXP_INSTR(s, pattern[, pos[, n[, after[, flags]]]])", "The position of the n-th match from pos, or after it; 0 for none.", regexpInstr, retInt)
-	re("REGEXP_SUBSTR", 2, 5, "REGEXP_SUBSTR(s, pattern[, pos[, n[, flags]]])", "The n-th match from pos, NULL for none.", regexpSubstr, retText(longText, 0))
-	re("REGEXP_REPLACE", 3, 6, "REGEXP_REPLACE(s, pattern, new[, pos[, n[, flags]]])", "s with all matches from pos (or the n-th) replaced; $1 is a group.", regexpReplace, retText(longText, 0))
+	re("REGEXP_SUBSTR", 2, 5, "REGEXP_SUBSTR(s, pattern[, pos[, n[, flags]]])", "The n-th match from pos, NULL for none.", regexpSubstr, retText(longText, 0, 1))
+	re("REGEXP_REPLACE", 3, 6, "REGEXP_REPLACE(s, pattern, new[, pos[, n[, flags]]])", "s with all matches from pos (or the n-th) replaced; $1 is a group.", regexpReplace, retText(longText, 0, 1))
 	operatorText["REGEXP_LIKE"] = func(c *call) string { return "regexp_like(" + joinText(c.args) + ")" }
 }
 

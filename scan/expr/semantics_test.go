@@ -588,7 +588,7 @@ func resultClass(t Type) []any {
 // codes are MySQL's numbers of kinds.
 var codes = map[errs.Kind]int{errs.NotSupported: 1235, errs.UnknownColumn: 1054, errs.UnknownFunction: 1305, errs.WrongArgCount: 1582, errs.WrongArguments: 1210,
 	errs.OutOfRange: 1690, errs.DivisionByZero: 1365, errs.TruncatedValue: 1292, errs.WrongValue: 1525, errs.ValueOutOfRange: 1264, errs.InvalidJSON: 3140,
-	errs.IncorrectDecimal: 1366, errs.OperandColumns: 1241, errs.CollationMix: 1267, errs.UnknownCollation: 1273, errs.UnknownCharset: 1115, errs.CharsetForCollation: 1253,
+	errs.IncorrectDecimal: 1366, errs.OperandColumns: 1241, errs.CollationMix: 1267, errs.CollationMix3: 1270, errs.CollationMixAll: 1271, errs.UnknownCollation: 1273, errs.UnknownCharset: 1115, errs.CharsetForCollation: 1253,
 	errs.TooBigPrecision: 1426, errs.TooBigScale: 1425, errs.WrongFieldSpec: 1427, errs.InvalidGroupBy: 1111, errs.Syntax: 1064, errs.UnknownTimeZone: 1298,
 	errs.Deprecated: 1287, errs.WrongValueForFunc: 1411, errs.DatetimeOverflow: 1441, errs.DateOutOfRange: 6527, errs.GroupConcatCut: 1260, errs.InvalidCharacter: 1300, errs.ResultTooLong: 1301,
 	errs.InvalidLogarithm: 3020, errs.IllegalValue: 1367, errs.InvalidJSONArg: 3141, errs.JSONDepth: 3157, errs.JSONArgType: 3064, errs.JSONBoolean: 3986, errs.JSONNotCell: 3165, errs.JSONVacuousPath: 3153, errs.RegexpSyntax: 3688, errs.RegexpEscape: 3689, errs.RegexpParen: 3691, errs.RegexpInterval: 3692, errs.RegexpMaxMin: 3693, errs.RegexpBracket: 3696, errs.RegexpRange: 3697, errs.RegexpCharset: 3995, errs.DeprecatedDelimiter: 4095, errs.DeprecatedCharset: 3719, errs.DeprecatedNational: 3720, errs.InvalidJSONCast: 3156,

@@ -201,10 +201,10 @@ func init() {
 	fn(spec{name: "SUBSTRING", min: 2, max: 3, class: "string", usage: "SUBSTRING(s, pos[, len])", doc: "Characters from position pos, counted from 1, or from the end when negative.", kinds: "ti", ret: retText(firstLength, 0), body: substring})
 	alias("SUBSTR", "SUBSTRING")
 	alias("MID", "SUBSTRING")
-	fn(spec{name: "SUBSTRING_INDEX", min: 3, max: 3, class: "string", usage: "SUBSTRING_INDEX(s, delim, n)", doc: "What is before the n-th delimiter, or after the n-th from the end when n is negative.", kinds: "tti", ret: retText(firstLength, 0, 1), body: substringIndex})
+	fn(spec{name: "SUBSTRING_INDEX", min: 3, max: 3, class: "string", usage: "SUBSTRING_INDEX(s, delim, n)", doc: "What is before the n-th delimiter, or after the n-th from the end when n is negative.", kinds: "tti", ret: retFirst(firstLength), body: substringIndex})
 	trim := func(name, doc string, left, right bool) {
 		for _, full := range []string{name, "TRIM " + name} {
-			s := spec{name: full, min: 1, max: 1, class: "string", usage: name + "(s)", doc: doc, kinds: "t", ret: retText(firstLength),
+			s := spec{name: full, min: 1, max: 1, class: "string", usage: name + "(s)", doc: doc, kinds: "t", ret: retFirst(firstLength),
 				body: func(ev *evaluation) func(i int, out *vector.Vec) error {
 					return func(i int, out *vector.Vec) error {
 						s, cut := ev.args[0].Bytes(i), []byte{' '}
@@ -233,7 +233,7 @@ func init() {
 	trim("LTRIM", "s without blanks at the start.", true, false)
 	trim("RTRIM", "s without blanks at the end.", false, true)
 	pad := func(name, doc string, left bool) {
-		fn(spec{name: name, min: 3, max: 3, class: "string", usage: name + "(s, n, p)", doc: doc, kinds: "tit", ret: retText(longText, 0, 2), nullable: true,
+		fn(spec{name: name, min: 3, max: 3, class: "string", usage: name + "(s, n, p)", doc: doc, kinds: "tit", ret: retFirst(longText), nullable: true,
 			body: func(ev *evaluation) func(i int, out *vector.Vec) error {
 				bin := ev.isBinary(0)
 				return func(i int, out *vector.Vec) error {
@@ -297,7 +297,7 @@ func init() {
 				return nil
 			}
 		}})
-	fn(spec{name: "REPLACE", min: 3, max: 3, class: "string", usage: "REPLACE(s, from, to)", doc: "s with every from, compared byte by byte, replaced.", kinds: "t", ret: retText(longText), nullable: true,
+	fn(spec{name: "REPLACE", min: 3, max: 3, class: "string", usage: "REPLACE(s, from, to)", doc: "s with every from, compared byte by byte, replaced.", kinds: "t", ret: retFirst(longText), nullable: true,
 		body: func(ev *evaluation) func(i int, out *vector.Vec) error {
 			return func(i int, out *vector.Vec) error {
 				s, from, to := ev.args[0].Bytes(i), ev.args[1].Bytes(i), ev.args[2].Bytes(i)
@@ -313,7 +313,7 @@ func init() {
 				return nil
 			}
 		}})
-	fn(spec{name: "INSERT", min: 4, max: 4, class: "string", usage: "INSERT(s, pos, len, new)", doc: "s with len characters from pos replaced by new.", kinds: "tiit", ret: retText(longText, 0, 3),
+	fn(spec{name: "INSERT", min: 4, max: 4, class: "string", usage: "INSERT(s, pos, len, new)", doc: "s with len characters from pos replaced by new.", kinds: "tiit", ret: retFirst(longText),
 		body: func(ev *evaluation) func(i int, out *vector.Vec) error {
 			return func(i int, out *vector.Vec) error {
 				bin := ev.isBinary(0)
@@ -333,9 +333,9 @@ func init() {
 				return nil
 			}
 		}})
-	fn(spec{name: "LOCATE", min: 2, max: 3, class: "string", usage: "LOCATE(sub, s[, pos])", doc: "The position of sub in s from pos, by collation; 0 when it is not there.", kinds: "tti", ret: retPosition, body: locate(0, 1)})
+	fn(spec{name: "LOCATE", min: 2, max: 3, class: "string", usage: "LOCATE(sub, s[, pos])", doc: "The position of sub in s from pos, by collation; 0 when it is not there.", kinds: "tti", ret: retWithin(1), body: locate(0, 1)})
 	alias("POSITION", "LOCATE")
-	fn(spec{name: "INSTR", min: 2, max: 2, class: "string", usage: "INSTR(s, sub)", doc: "LOCATE with its arguments exchanged.", kinds: "tt", ret: retPosition, body: locate(1, 0)})
+	fn(spec{name: "INSTR", min: 2, max: 2, class: "string", usage: "INSTR(s, sub)", doc: "LOCATE with its arguments exchanged.", kinds: "tt", ret: retWithin(0), body: locate(1, 0)})
 	fn(spec{name: "FIND_IN_SET", min: 2, max: 2, class: "string", usage: "FIND_IN_SET(s, list)", doc: "The position of s in a list with commas, 0 when it is not there.", kinds: "tt", ret: retPosition,
 		body: func(ev *evaluation) func(i int, out *vector.Vec) error {
 			c := ev.collation()

@@ -26,9 +26,28 @@ func (ev *evaluation) collation() *collation {
 	return collationOf(t).ready()
 }
 
+// retWithin is BIGINT of a search in argument in, whose collation compares.
+func retWithin(in int) retFunc {
+	return func(ctx *Context, op string, args []Expr) (Type, error) {
+		if charsetOf(args[0].Type().Collation) != charsetOf(args[1].Type().Collation) {
+			return retPosition(ctx, op, args)
+		}
+		return TBigInt, nil
+	}
+}
+
+// collationWithin is the collation of a search in argument in.
+func (ev *evaluation) collationWithin(in int) *collation {
+	a, b := ev.c.args[0].Type(), ev.c.args[1].Type()
+	if charsetOf(a.Collation) != charsetOf(b.Collation) {
+		return ev.collation()
+	}
+	return collationOf(ev.c.args[in].Type()).ready()
+}
+
 func locate(sub, in int) body {
 	return func(ev *evaluation) func(i int, out *vector.Vec) error {
-		c := ev.collation()
+		c := ev.collationWithin(in)
 		bin := c.charset == "binary"
 		return func(i int, out *vector.Vec) error {
 			s, p, pos := ev.args[in].Bytes(i), ev.args[sub].Bytes(i), int64(1)

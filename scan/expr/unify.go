@@ -87,6 +87,9 @@ func resultType(ctx *Context, op string, es []Expr) (Type, error) {
 			n = max(n, displayLength(e.Type()))
 		}
 		m, err := resultCollation(op, ts...)
+		if err == nil && op == "UNION" && m.Coercibility == 1 {
+			err = collationMix(op, ts, m, m)
+		}
 		if err != nil {
 			return t, err
 		}

@@ -79,7 +79,7 @@ var codes = map[errs.Kind]int{
 	errs.DuplicateAlias: 1066, errs.UnknownFunction: 1305, errs.WrongArgCount: 1582, errs.WrongArguments: 1210, errs.InvalidGroupBy: 1111,
 	errs.NotInGroupBy: 1055, errs.MixOfGroup: 1140, errs.OperandColumns: 1241, errs.SubqueryRows: 1242, errs.DerivedAlias: 1248,
 	errs.ColumnCount: 1136, errs.SetOpColumns: 1222, errs.WrongGroupField: 1056, errs.OrderNotSelected: 3065, errs.OutOfRange: 1690,
-	errs.WrongValue: 1525, errs.TruncatedValue: 1292, errs.CollationMix: 1267, errs.UnknownCollation: 1273,
+	errs.WrongValue: 1525, errs.TruncatedValue: 1292, errs.CollationMix: 1267, errs.CollationMix3: 1270, errs.CollationMixAll: 1271, errs.UnknownCollation: 1273,
 }
 
 // check compares an answer with the one expected; "" is equal.

@@ -55,6 +55,8 @@ var kinds = map[errs.Kind]code{
 	errs.UnknownCollation: {1273, "HY000"},
 	errs.UnknownCharset:   {1115, "42000"},
 	errs.CollationMix:     {1267, "HY000"},
+	errs.CollationMix3:    {1270, "HY000"},
+	errs.CollationMixAll:  {1271, "HY000"},
 	errs.UnknownVariable:  {1193, "HY000"},
 	errs.ReadOnlyVariable: {1238, "HY000"},
 	errs.WrongValueForVar: {1231, "42000"},
