@@ -60,6 +60,10 @@ test-tpcds: ## the 99 queries of TPC-DS at scale factor SF (0.01, 0.1 or 1) equa
 
 N ?= 1000
 SEED ?= 1
+.PHONY: sqlfuzz
+sqlfuzz: build ## N random statements, compared with a private MySQL 9.7; needs ../shared
+	@eval "$$(.ci/deps)"; .ci/sqlfuzz $(N) $(SEED)
+
 interop-random: ## N random tables that Java Paimon makes read equal after every snapshot (seconds each); needs ../shared and Java
 	THERMOCLINE_PAIMON_JAVA=$(JAVA_PAIMON) THERMOCLINE_RANDOM_TABLES=$(N) THERMOCLINE_RANDOM_SEED=$(SEED) THERMOCLINE_RANDOM_STEPS=0 go test -count=1 -timeout 48h -run 'TestJavaRandom' -v ./connector/paimon
 

@@ -18,6 +18,7 @@ import json
 import math
 import random
 import re
+import socket
 import sys
 import time
 
@@ -463,7 +464,17 @@ def shape(why, sql):
     return re.sub(r"\d+", "#", why) + " " + " ".join(names)[:120]
 
 
+def ports():
+    """Three free ports."""
+    s = [socket.socket() for _ in range(3)]
+    for x in s:
+        x.bind(("127.0.0.1", 0))
+    print(*[x.getsockname()[1] for x in s])
+
+
 def main():
+    if sys.argv[1:] == ["--ports"]:
+        return ports()
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("--oracle", required=True)
     ap.add_argument("--sut", required=True)

@@ -547,7 +547,11 @@ func addTime(ctx *Context, name string, a, b Expr) (Expr, error) {
 			}
 			if p.kind == Time {
 				if absInt(us) > maxTime {
-					ev.ctx.truncated("time", appendTime(nil, us, fsp))
+					ev.ctx.warn("Warning", errs.DateOutOfRange, "TIME value is out of range in '%s'", ev.c)
+					if t.Class != String {
+						out.SetNull(i)
+						return
+					}
 					us = max(-maxTime, min(us, maxTime))
 				}
 			} else if !validDateTime(us) {

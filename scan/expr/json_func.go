@@ -63,12 +63,43 @@ func (r *jsonRow) anyNull(from int) bool {
 	return false
 }
 
+// jsonValues takes the casts off the values of functions that make JSON of SQL
+// values: CAST(x AS JSON) of a date or decimal is the JSON value that they make of
+// x, and its text would not tell its type or digits.
+func jsonValues(name string, args []Expr) []Expr {
+	from, step := -1, 2
+	switch name {
+	case "JSON_ARRAY":
+		from, step = 0, 1
+	case "JSON_OBJECT":
+		from = 1
+	case "JSON_SET", "JSON_INSERT", "JSON_REPLACE", "JSON_ARRAY_APPEND", "JSON_ARRAY_INSERT":
+		from = 2
+	}
+	if from < 0 {
+		return args
+	}
+	out := append([]Expr(nil), args...)
+	for i := from; i < len(out); i += step {
+		switch jsonOrigin(out[i]) {
+		case jDate, jTime, jDateTime, jNumber:
+			e := out[i]
+			if l, ok := e.(*LiteralExpr); ok {
+				e = l.folded
+			}
+			out[i] = e.Children()[0]
+		}
+	}
+	return out
+}
+
 func jsonFn(f jsonFunc) {
 	register(&function{name: f.name, min: f.min, max: f.max, class: "json", usage: f.usage, doc: f.doc,
 		resolve: func(ctx *Context, args []Expr) (Expr, error) {
 			if err := isNested(args...); err != nil {
 				return nil, err
 			}
+			args = jsonValues(f.name, args)
 			for _, a := range args {
 				if k := jsonOrigin(a); k != jNull && f.name != "JSON_TYPE" && f.name != "JSON_ARRAY" && f.name != "JSON_OBJECT" {
 					return nil, errs.Unsupportedf(-1, "%s of JSON made from dates, times, decimals and binary strings", f.name)

@@ -87,7 +87,7 @@ func resultType(ctx *Context, op string, es []Expr) (Type, error) {
 			n = max(n, displayLength(e.Type()))
 		}
 		m, err := resultCollation(op, ts...)
-		if err == nil && op == "UNION" && m.Coercibility == 1 {
+		if err == nil && op == "UNION" && m.Coercibility == 1 && allPlainText(es) {
 			err = collationMix(op, ts, m, m)
 		}
 		if err != nil {
@@ -101,6 +101,16 @@ func resultType(ctx *Context, op string, es []Expr) (Type, error) {
 	}
 	t.Nullable = nullable
 	return t, nil
+}
+
+// allPlainText reports whether all are texts of one collation each.
+func allPlainText(es []Expr) bool {
+	for _, e := range es {
+		if t := e.Type(); t.Class != String || t.Coercibility == 1 {
+			return false
+		}
+	}
+	return true
 }
 
 func hasNested(es []Expr) bool {
@@ -195,8 +205,8 @@ func mergeInts(a, b Type) Type {
 	t := Type{Class: Int, Width: max(a.Width, b.Width), Coercibility: 5, Precision: 0}
 	if a.Unsigned == b.Unsigned {
 		t.Unsigned = a.Unsigned
-		if a.Precision > 0 && b.Precision > 0 {
-			t.Precision = max(a.Precision, b.Precision)
+		if a.Precision > 0 || b.Precision > 0 {
+			t.Precision = max(intDigits(a), intDigits(b))
 		}
 		return t
 	}

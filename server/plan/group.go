@@ -373,8 +373,8 @@ type regrouping struct {
 
 func (r *regrouping) rewrite(e expr.Expr, n int, in clause) (expr.Expr, error) {
 	bl := r.bl
-	if expr.IsConst(e) {
-		return e, nil
+	if _, ok := bl.keyIndex[e.Key()]; expr.IsConst(e) && (!ok || bl.sets == nil) {
+		return e, nil // a constant key is rolled up, too
 	}
 	if id, ok := bl.keyIndex[e.Key()]; ok && e.Traits()&expr.Volatile == 0 {
 		return bl.b.col(id), nil
