@@ -31,6 +31,10 @@ func aggregateCollations(op string, compared bool, ts []Type) (Type, error) {
 			out, started = t, true
 			continue
 		}
+		if mixed && out.Collation == t.Collation && t.Coercibility <= 2 && t.Coercibility != 1 {
+			out, mixed = t, false // the binary collation itself settles it
+			continue
+		}
 		if out.Collation == t.Collation {
 			out.Coercibility = min(out.Coercibility, t.Coercibility)
 			continue
@@ -103,7 +107,7 @@ func collationMix(op string, all []Type, a, b Type) error {
 		return "(" + t.Collation + "," + coercibilityNames[min(t.Coercibility, 6)] + ")"
 	}
 	switch {
-	case len(all) == 3:
+	case len(all) == 3 && op != "UNION":
 		return errs.Userf(errs.CollationMix3, "Illegal mix of collations %s, %s, %s for operation '%s'", name(all[0]), name(all[1]), name(all[2]), op)
 	case len(all) > 3 || op == "UNION":
 		return errs.Userf(errs.CollationMixAll, "Illegal mix of collations for operation '%s'", op)

@@ -114,12 +114,12 @@ func dateAdd(ctx *Context, name string, d, n, unitName Expr) (Expr, error) {
 			return addSpan(p.us, s)
 		}
 		overflow := func(i int) {
-			if ret.Class == Date {
-				ev.ctx.warn("Warning", errs.DateOutOfRange, "DATE value is out of range in '%s'", ev.c)
+			if ret.Class == Date || ret.Class == Time {
+				ev.ctx.warn("Warning", errs.DateOutOfRange, "%s value is out of range in '%s'", ret.sqlName(), ev.c)
 				out.SetNull(i)
 				return
 			}
-			ev.ctx.warn("Warning", errs.DatetimeOverflow, "Datetime function: %s field overflow", map[bool]string{true: "time", false: "datetime"}[ret.Class == Time])
+			ev.ctx.warn("Warning", errs.DatetimeOverflow, "Datetime function: datetime field overflow")
 			out.SetNull(i)
 		}
 		if ret.Class == Time {

@@ -135,8 +135,11 @@ func (a *assigner) convert(v *vector.Vec, sel []uint16, n, row int) (*vector.Vec
 			}
 			continue
 		}
+		if a.typ.Class == expr.JSON && !a.text {
+			return nil, errs.Userf(errs.InvalidJSON, "Invalid JSON text: \"not a JSON text, may need CAST\" at position 0 in value for column '%s'.", a.table+"."+a.field.Name)
+		}
 		if a.strict && v.Kind == vector.Str && (a.typ.Class == expr.Double || a.typ.Class == expr.Float) && len(bytes.TrimSpace(v.Bytes(i))) == 0 {
-			return nil, a.truncated(row + k) // a cast reads it as 0
+			return nil, a.incorrect(v.String(i), row+k) // a cast reads it as 0
 		}
 		if a.text {
 			a.fourDigits = v.Kind == vector.Str && len(v.Bytes(i)) == 4
@@ -258,14 +261,16 @@ func (a *assigner) incorrect(text string, row int) error {
 		what = "time"
 	case expr.Decimal:
 		kind, what = errs.IncorrectDecimal, "decimal"
-	case expr.Double, expr.Float:
-		kind, what = errs.IncorrectDecimal, "double"
+	case expr.Double:
+		kind, what = errs.IncorrectDecimal, "DOUBLE"
+	case expr.Float:
+		kind, what = errs.IncorrectDecimal, "FLOAT"
 	case expr.JSON:
 		return errs.Userf(errs.InvalidJSON, "Invalid JSON text in column '%s' at row %d", a.field.Name, row)
 	default:
 		kind, what = errs.IncorrectDecimal, "integer"
 	}
-	if kind == errs.IncorrectDecimal {
+	if what == "integer" {
 		// A number with something behind it is only cut.
 		t := strings.TrimLeft(text, " \t\n\r")
 		t = strings.TrimLeft(t, "+-.")

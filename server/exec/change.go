@@ -50,7 +50,7 @@ func (c *change) close() { c.budget.Close() }
 // that change rows.
 var strictKinds = map[errs.Kind]bool{errs.TruncatedValue: true, errs.WrongValueForFunc: true, errs.ValueOutOfRange: true, errs.GroupConcatCut: true,
 	errs.DatetimeOverflow: true, errs.DataTruncated: true, errs.InvalidLogarithm: true, errs.DivisionByZero: true, errs.NotNull: true, errs.NoDefault: true,
-	errs.IncorrectDecimal: true}
+	errs.IncorrectDecimal: true, errs.DateOutOfRange: true, errs.InvalidJSONCast: true}
 
 // checked returns the error that strict mode makes of a warning since the last
 // call.

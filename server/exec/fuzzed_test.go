@@ -1,6 +1,9 @@
 package exec_test
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+)
 
 // Statements that random comparison with MySQL 9.7 found, with its answers.
 
@@ -88,4 +91,30 @@ insert into t values (1,-0.5,-0.5,'1999-12-31'),(2,null,100,null)`)
 			`{"j": -0.500000},[-0.500000, -0.500000, -0.50],{"k": "1999-12-31"},[-0.50],{"a": -0.500000}; {"j": 100.000000},[100.000000, 100.000000, null],{"k": null},[null],{"a": 100.000000}`},
 		{`select id in (cast('[1]' as json), 1), cast('[1, 2]' as json) in (cast('[1,2]' as json), 3) from t order by id`, `1,1; 0,1`},
 	})
+}
+
+// TestStrictAssignments: what strict mode refuses to store, as MySQL words it.
+func TestStrictAssignments(t *testing.T) {
+	e := newEngine("sa")
+	e.must(t, `create table dx (id int, d decimal(10,2), i int, f double, js json, tm time, dt date);
+insert into dx (id) values (4)`)
+	for _, c := range [][2]string{
+		{`insert into dx (id,d) values (1,'3.5x')`, "Incorrect decimal value: '3.5x' for column 'd' at row 1"},
+		{`insert into dx (id,d) values (3,'12:30')`, "Incorrect decimal value: '12:30' for column 'd' at row 1"},
+		{`insert into dx (id,i) values (11,'3x')`, "Data truncated for column 'i' at row 1"},
+		{`insert into dx (id,f) values (14,'3x')`, "Incorrect DOUBLE value: '3x' for column 'f' at row 1"},
+		{`insert into dx (id,f) values (16,'')`, "Incorrect DOUBLE value: '' for column 'f' at row 1"},
+		{`insert into dx (id,js) values (21,1)`, `Invalid JSON text: "not a JSON text, may need CAST" at position 0 in value for column 'dx.js'.`},
+		{`insert into dx (id,js) select 22, 1.5`, `Invalid JSON text: "not a JSON text, may need CAST" at position 0 in value for column 'dx.js'.`},
+		{`update dx set js = id`, `Invalid JSON text: "not a JSON text, may need CAST" at position 0 in value for column 'dx.js'.`},
+		{`update dx set tm = time'838:59:59' + interval 1 minute`, "TIME value is out of range in '(TIME'838:59:59' + interval 1 minute)'"},
+		{`update dx set dt = date'9999-12-31' + interval 1 day`, "DATE value is out of range in '(DATE'9999-12-31' + interval 1 day)'"},
+		{`update dx set i = cast(cast('"a"' as json) as signed)`, "Invalid JSON value for CAST to INTEGER from column cast_as_json at row 1"},
+		{`insert into dx (id,js) values (25,'1'), (26, null), (27, cast(1 as json))`, ""},
+	} {
+		_, err := e.run(c[0])
+		if got := fmt.Sprint(err); err == nil && c[1] != "" || err != nil && got != c[1] {
+			t.Errorf("%s\n got %v\nwant %s", c[0], err, c[1])
+		}
+	}
 }

@@ -6,75 +6,147 @@ import (
 	"github.com/thermocline/thermocline/scan/expr"
 )
 
-// setOp binds UNION, INTERSECT and EXCEPT. Columns are named after the left
-// side's and get a type that holds both sides' values.
+// setNode is a set operation, or a query of one: a tree whose columns have one
+// type throughout.
+type setNode struct {
+	kind  SetKind
+	all   bool
+	sides []*setNode
+	leaf  *result // a query; nil for an operation
+	items []Item  // of a query: its columns, converted
+	pos   int
+}
+
+// setOp binds UNION, INTERSECT and EXCEPT, nested ones with it: columns are named
+// after the first query's, and get a type that holds the values of all queries,
+// as deep as they are nested.
 func (b *binder) setOp(q *syntax.SetOp, outer *scope, ctes *cte) (*result, error) {
+	n, err := b.setTree(q, outer, ctes)
+	if err != nil {
+		return nil, err
+	}
+	return b.unifySets(n)
+}
+
+func (b *binder) setTree(body syntax.QueryBody, outer *scope, ctes *cte) (*setNode, error) {
+	q, ok := body.(*syntax.SetOp)
+	if !ok {
+		r, err := b.body(body, nil, nil, outer, ctes)
+		return &setNode{leaf: r, pos: body.Pos()}, err
+	}
 	if b.depth++; b.depth > maxBlocks*16 {
 		return nil, errs.UserAt(q.Pos(), errs.Syntax, "too many set operations in one query")
 	}
 	defer func() { b.depth-- }()
-	kind := SetKind(q.Kind)
+	n := &setNode{kind: SetKind(q.Kind), all: q.All, pos: q.Pos()}
 	// A chain of one kind is one node.
 	var sides []syntax.QueryBody
 	at := syntax.QueryBody(q)
 	for {
 		s, ok := at.(*syntax.SetOp)
-		if !ok || s.Kind != q.Kind || s.All != q.All || kind != Union && s != q {
+		if !ok || s.Kind != q.Kind || s.All != q.All || n.kind != Union && s != q {
 			break
 		}
 		sides = append(sides, s.Right)
 		at = s.Left
 	}
 	sides = append(sides, at)
-	var rs []*result
 	for i := len(sides) - 1; i >= 0; i-- {
-		r, err := b.body(sides[i], nil, nil, outer, ctes)
+		side, err := b.setTree(sides[i], outer, ctes)
 		if err != nil {
 			return nil, err
 		}
-		if len(rs) > 0 && len(r.cols) != len(rs[0].cols) {
+		n.sides = append(n.sides, side)
+		if len(side.first().cols) != len(n.first().cols) {
 			return nil, errs.UserAt(sides[i].Pos(), errs.SetOpColumns, "The used SELECT statements have a different number of columns")
 		}
-		rs = append(rs, r)
 	}
-	return b.combine(kind, q.All, rs, q.Pos())
+	return n, nil
+}
+
+// first is the first query, whose columns name the result's.
+func (n *setNode) first() *result {
+	for n.leaf == nil {
+		n = n.sides[0]
+	}
+	return n.leaf
+}
+
+// leaves are the queries, from left to right.
+func (n *setNode) leaves() (out []*setNode) {
+	if n.leaf != nil {
+		return []*setNode{n}
+	}
+	for _, s := range n.sides {
+		out = append(out, s.leaves()...)
+	}
+	return out
 }
 
 // combine makes a set operation of bound queries.
 func (b *binder) combine(kind SetKind, all bool, rs []*result, pos int) (*result, error) {
-	n := &SetOp{Kind: kind, All: all}
-	items := make([][]Item, len(rs))
-	out := &result{}
-	for c := range rs[0].cols {
-		es := make([]expr.Expr, len(rs))
+	n := &setNode{kind: kind, all: all, pos: pos}
+	for _, r := range rs {
+		n.sides = append(n.sides, &setNode{leaf: r, pos: pos})
+	}
+	return b.unifySets(n)
+}
+
+// unifySets gives the columns of all queries their common types and makes the
+// operations.
+func (b *binder) unifySets(n *setNode) (*result, error) {
+	leaves := n.leaves()
+	var types []expr.Type
+	for c := range n.first().cols {
+		es := make([]expr.Expr, len(leaves))
 		nullable := false
-		for i, r := range rs {
-			es[i] = b.value(r, c)
+		for i, l := range leaves {
+			es[i] = b.value(l.leaf, c)
 			nullable = nullable || es[i].Type().Nullable
 		}
 		es, t, err := expr.Unify(b.env.Expr, es...)
 		if err != nil {
-			return nil, positioned(err, pos)
+			return nil, positioned(err, n.pos)
 		}
 		t.Nullable = nullable
-		for i, r := range rs {
-			id := b.newCol(Column{Name: r.cols[c].Name, Type: t})
-			items[i] = append(items[i], Item{id, es[i]})
+		types = append(types, t)
+		for i, l := range leaves {
+			id := b.newCol(Column{Name: l.leaf.cols[c].Name, Type: t})
+			l.items = append(l.items, Item{id, es[i]})
 		}
-		id := b.newCol(Column{Name: rs[0].cols[c].Name, Type: t})
-		n.Cols = append(n.Cols, id)
+	}
+	return b.operate(n, types), nil
+}
+
+// operate makes the node of an operation, whose queries are converted.
+func (b *binder) operate(n *setNode, types []expr.Type) *result {
+	if n.leaf != nil {
+		return &result{node: &Project{In: n.leaf.node, Items: n.items}}
+	}
+	out := &result{}
+	op := &SetOp{Kind: n.kind, All: n.all}
+	names := n.first().cols
+	for c, t := range types {
+		id := b.newCol(Column{Name: names[c].Name, Type: t})
+		op.Cols = append(op.Cols, id)
 		out.cols = append(out.cols, b.cols[id])
-	}
-	for i, r := range rs {
-		n.In = append(n.In, &Project{In: r.node, Items: items[i]})
-	}
-	out.node = n
-	if !all {
-		for i := range out.cols {
-			out.unique = append(out.unique, i)
+		if !n.all {
+			out.unique = append(out.unique, c)
 		}
 	}
-	return out, nil
+	for _, s := range n.sides {
+		r := b.operate(s, types)
+		if s.leaf == nil {
+			p := &Project{In: r.node}
+			for _, c := range r.cols {
+				p.Items = append(p.Items, Item{b.copyCol(c.ID), b.col(c.ID)})
+			}
+			r.node = p
+		}
+		op.In = append(op.In, r.node)
+	}
+	out.node = op
+	return out
 }
 
 // valuesQuery binds VALUES ROW(…), ….
