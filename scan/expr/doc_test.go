@@ -37,12 +37,19 @@ Semantics are MySQL 8's. A function that MySQL has and that is not listed here i
 Unless its line says otherwise a function is NULL where an argument is. CAST and CONVERT know SIGNED, UNSIGNED, DECIMAL, FLOAT, DOUBLE,
 REAL, CHAR, NCHAR, BINARY, DATE, DATETIME, TIME, YEAR and JSON.
 
-Collations: utf8mb4_0900_ai_ci, utf8mb4_0900_bin, and of utf8mb4 and utf8mb3 _bin, _general_ci, _unicode_ci; ascii_general_ci, ascii_bin,
-latin1_swedish_ci, latin1_general_ci, latin1_bin; binary. Others are refused by name.
+Collations: utf8mb4_0900_ai_ci, utf8mb4_0900_as_ci, utf8mb4_0900_as_cs, utf8mb4_0900_bin, and of utf8mb4 and utf8mb3 _bin, _general_ci,
+_unicode_ci, _unicode_520_ci; ascii_general_ci, ascii_bin, latin1_swedish_ci, latin1_general_ci, latin1_bin; binary. Languages' own are refused by name.
 
-Known differences from MySQL: CASE and IF of integers and decimals show all digits of the result's scale, where MySQL shows a value
-with its own (1 instead of 1.00); decimals of more than 76 digits, dates whose month or day is zero, and regular expressions that
-Go's engine would read otherwise than ICU are refused; RAND without a seed, UUID and SLEEP aside, nothing else differs knowingly.
+Differences from MySQL on purpose (` + "`scan/expr/deliberate_test.go`" + ` has the cases):
+
+* CASE and IF of integers and decimals show all digits of the result's scale, where MySQL shows a value with its own (1 instead of 1.00).
+* GREATEST and LEAST of dates and values that are none are refused: MySQL answers with dates that do not exist. JSON is not compared with dates, years and binary strings.
+* Dates whose month or day is zero, and days that a month does not have, are refused whatever sql_mode allows; INSERT IGNORE stores NULL instead of a zero date.
+* Decimals of more than 76 digits in between, and regular expressions that Go's engine would read otherwise than ICU, are refused.
+* NULLIF gives its first argument, as MySQL's manual says, not what MySQL's constant folding made of it. An array is greater than any number in every comparison.
+* UPPER and LOWER keep letters whose other case has more bytes; MySQL cuts the text there.
+* EXCEPT ALL of a set operation in parentheses leaves rows that are not NULL alone when it removes NULLs.
+* Warnings that tell of MySQL's own steps, and the deprecation of || as OR, are not given.
 `)
 	names := map[string][]string{}
 	for a, to := range aliases {
