@@ -262,31 +262,62 @@ func (bl *block) average(spec expr.AggregateSpec, t expr.Type, pos int) (expr.Ex
 	if err != nil {
 		return nil, err
 	}
-	if id, ok := plainColumn(exact); ok {
-		bl.averages = append(bl.averages, average{id, spec})
+	x, okX := plainColumn(exact)
+	r, okR := plainColumn(real)
+	if okX && okR {
+		bl.averages = append(bl.averages, average{x, r, spec})
 	}
 	return expr.Rounded(bl.b.env.Expr, exact, real, t), nil
 }
 
-// average is an exact AVG among a block's aggregates.
+// average is an AVG among a block's aggregates: its exact value and its DOUBLE.
 type average struct {
-	id   ColID
-	spec expr.AggregateSpec
+	exact, real ColID
+	spec        expr.AggregateSpec
 }
 
-// showAverages makes the block compute with averages as they are shown: window
-// functions see the rows of a grouping as a table has them.
-func (bl *block) showAverages() error {
+// showAverages makes the select list, the order and the window functions of a
+// block compute with averages as they are shown: window functions see the rows of
+// a grouping as a table has them. HAVING comes before and keeps the exact values.
+func (bl *block) showAverages(order []*orderKey, qualify []expr.Expr) error {
+	b := bl.b
+	shown := map[ColID]expr.Expr{}
 	for _, a := range bl.averages {
 		a.spec.Average = expr.AveragePadded
-		call, err := expr.NewAggregate(bl.b.env.Expr, a.spec)
+		x, err := bl.aggregate(a.spec, -1)
 		if err != nil {
 			return err
 		}
-		for i := range bl.aggs {
-			if bl.aggs[i].ID == a.id {
-				bl.aggs[i].Call, bl.aggs[i].Args = call, call.Args()
+		shown[a.exact] = x
+		if shown[a.real], err = expr.Cast(b.env.Expr, x, expr.TDouble); err != nil {
+			return err
+		}
+	}
+	show := func(e expr.Expr) expr.Expr {
+		return expr.Transform(e, func(x expr.Expr) expr.Expr {
+			if id, ok := plainColumn(x); ok && shown[id] != nil {
+				return shown[id]
 			}
+			return x
+		})
+	}
+	for _, it := range bl.items {
+		it.bound = show(it.bound)
+	}
+	for i := range qualify {
+		qualify[i] = show(qualify[i])
+	}
+	for _, k := range order {
+		if k.Expr != nil {
+			k.Expr = show(k.Expr)
+		}
+	}
+	for _, a := range bl.post {
+		a.rewrite(show)
+	}
+	for _, w := range bl.windows {
+		if err := w.rewrite(func(e expr.Expr) (expr.Expr, error) { return show(e), nil }); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -351,7 +382,7 @@ func (bl *block) regroup(having, qualify []expr.Expr, order []*orderKey) error {
 		}
 	}
 	if len(bl.windows) > 0 {
-		if err := bl.showAverages(); err != nil {
+		if err := bl.showAverages(order, qualify); err != nil {
 			return err
 		}
 	}
