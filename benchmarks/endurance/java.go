@@ -98,7 +98,7 @@ func beside(ctx context.Context, args []string) error {
 				return
 			}
 			defer c.Close()
-			for n := int64(0); pause(run, 100*time.Millisecond); n++ {
+			for n := int64(0); pause(run, 500*time.Millisecond); n++ {
 				k := next(n)
 				// The statement is not cut at the end: its outcome must be known.
 				_, err := c.ExecContext(ctx, fmt.Sprintf("INSERT INTO j.e.t VALUES (%d, %d, %d)", i, k, n))

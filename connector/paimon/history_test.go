@@ -515,6 +515,9 @@ func (h *histories) ask(seeds []int, command func(seed int) string) (done []int)
 		batch.WriteString(command(seed))
 	}
 	for _, f := range h.java.batch(h.T, batch.String()) {
+		if strings.HasPrefix(f, "FAILED verify") {
+			continue // it said why
+		}
 		found := false
 		for _, seed := range seeds {
 			if strings.Contains(f, h.dir(seed, "")+"/") {
@@ -635,8 +638,10 @@ func (h *histories) run(from, to int) {
 		return c.String()
 	})
 	// A table in which Java finds faults is told of by what it says.
-	for _, seed := range seeds {
-		if b, err := os.ReadFile(h.dir(seed, "verified")); err == nil && !strings.HasPrefix(string(b), "OK: ") {
+	for _, seed := range going {
+		if b, err := os.ReadFile(h.dir(seed, "verified")); err != nil {
+			h.fail(seed, "%v", err)
+		} else if faulty(string(b), slices.Concat(scripts[seed][0], scripts[seed][1])) {
 			h.fail(seed, "Java finds faults:\n%s", b)
 		}
 	}
@@ -684,6 +689,27 @@ func (h *histories) run(from, to int) {
 	h.pypaimon(scripts)
 }
 
+// faulty reports whether a verifier's answer tells of faults. It compares bounds of
+// old files in the newest type, so that those of a column that became a STRING are
+// in another order, in Java's own tables too.
+func faulty(answer string, script []string) bool {
+	for l := range strings.Lines(answer) {
+		l = strings.TrimSpace(l)
+		column, bounds := "", false
+		if _, rest, ok := strings.Cut(l, ".parquet column "); ok {
+			column, rest, _ = strings.Cut(rest, ": ")
+			bounds = strings.Contains(rest, " the recorded m")
+		}
+		text := slices.ContainsFunc(script, func(s string) bool {
+			return strings.Contains(s, `"do":"type","column":"`+column+`","type":"STRING"`)
+		})
+		if strings.HasPrefix(l, "problem: ") && !(bounds && text) {
+			return true
+		}
+	}
+	return !strings.HasPrefix(answer, "OK: ") && !strings.Contains(answer, "BAD: ")
+}
+
 // pypaimon reads the tables that Java has read. It knows no deletion vectors of 64
 // bits, which one of the two tables may have and the other not.
 func (h *histories) pypaimon(scripts map[int][2][]string) {
@@ -723,11 +749,17 @@ func (h *histories) pypaimon(scripts map[int][2][]string) {
 // was compacted. A removed record is remembered only until it reaches the last
 // level, which an older one by the sequence field, or of a merge engine that
 // retracts, can tell; first-row shows no rows before; and rollbacks are
-// other ones than Java's.
+// other ones than Java's. A compaction with lookups, which the sizes of files
+// decide, merges even one row, and that makes another one of a sequence group
+// without an ordering value and of an empty text under listagg.
 func oneAnswer(s [2][]string) bool {
 	lines := append(slices.Clone(s[0]), s[1]...)
 	if slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, `{"op":"rollback"`) }) ||
 		strings.Contains(lines[0], `"merge-engine":"first-row"`) {
+		return false
+	}
+	lookups := strings.Contains(lines[0], `"changelog-producer":"lookup"`) || strings.Contains(lines[0], `"deletion-vectors.enabled":"true"`)
+	if lookups && (strings.Contains(lines[0], ".sequence-group") || strings.Contains(lines[0], `"listagg"`)) {
 		return false
 	}
 	if strings.Contains(lines[0], `"ignore-delete":"true"`) {
