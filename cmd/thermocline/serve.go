@@ -158,6 +158,7 @@ func startInstance(ctx context.Context, cfg config) (_ *instance, err error) {
 		Spill:          in.spill,
 		Files:          &files.Store{Files: w.files, Formats: formats()},
 		FileRoots:      cfg.FileRoots,
+		Temporary:      temporaryTables,
 		Accounts:       users,
 		Pipelines:      control{in.runner, named.roots(w.path)},
 		Version:        version,

@@ -105,6 +105,7 @@ func openSession(ctx context.Context, warehouse, format string, options map[stri
 		Spill:          spill,
 		Files:          &files.Store{Files: w.files, Formats: formats()},
 		AnyFile:        true,
+		Temporary:      temporaryTables,
 		Version:        version,
 		ErrorCode:      mysql.ErrorCode,
 	})

@@ -19,6 +19,7 @@ import (
 	"github.com/thermocline/thermocline/connector/format/blob"
 	"github.com/thermocline/thermocline/connector/format/orc"
 	"github.com/thermocline/thermocline/connector/format/parquet"
+	tables "github.com/thermocline/thermocline/connector/memory"
 	"github.com/thermocline/thermocline/connector/paimon"
 	"github.com/thermocline/thermocline/ingest"
 	"github.com/thermocline/thermocline/ingest/pipeline"
@@ -87,6 +88,9 @@ func openWarehouse(path string, properties map[string]string, budget, cache *mem
 	}
 	return &warehouse{path: path, files: files, catalog: c, driver: driver, cache: cache, configure: configure}, nil
 }
+
+// temporaryTables makes the catalog of a session's temporary tables.
+func temporaryTables(pays *memory.Budget) catalog.Writable { return tables.NewCatalog(pays) }
 
 // sources are the sources that pipelines can name.
 func sources() map[string]source.Factory {

@@ -72,6 +72,9 @@ func BindAlter(ctx context.Context, s *syntax.AlterTable, env *Env) (*Alter, err
 	if err != nil {
 		return nil, err
 	}
+	if n.Temporary != nil {
+		return nil, errs.Unsupportedf(s.Name.Pos(), "ALTER TABLE of a temporary table")
+	}
 	w, err := writable(n, s.Name.Pos())
 	if err != nil {
 		return nil, err
@@ -588,6 +591,9 @@ func renameTables(ctx context.Context, s *syntax.RenameTable, env *Env) error {
 			if err != nil {
 				return err
 			}
+			if from.Temporary != nil {
+				return errs.Unsupportedf(p.Pos(), "RENAME TABLE of a temporary table")
+			}
 			w, err := writable(from, p.From.Pos())
 			if err != nil {
 				return err
@@ -658,9 +664,11 @@ func indexed(ctx context.Context, table syntax.ObjectName, index *syntax.TableCo
 	if err != nil {
 		return err
 	}
-	t, err := w.Table(ctx, n.ID)
-	if err != nil {
-		return positioned(err, table.Pos())
+	t := n.Temporary
+	if t == nil {
+		if t, err = w.Table(ctx, n.ID); err != nil {
+			return positioned(err, table.Pos())
+		}
 	}
 	if index == nil {
 		env.warn("Note", noIndexes)

@@ -32,7 +32,7 @@ func BindCreateAs(ctx context.Context, s *syntax.CreateTable, env *Env) (*Create
 	if s.OnDuplicate != "" {
 		return nil, errs.Unsupportedf(s.Query.Pos(), "CREATE TABLE … %s SELECT", s.OnDuplicate)
 	}
-	n, w, err := newTableName(s, env)
+	n, w, err := newTableName(ctx, s, env)
 	if err != nil {
 		return nil, err
 	}

@@ -103,8 +103,6 @@ func dropDatabase(ctx context.Context, s *syntax.DropDatabase, env *Env) (uint64
 
 func dropTables(ctx context.Context, s *syntax.DropTable, env *Env) error {
 	switch {
-	case s.Temporary:
-		return errs.Unsupportedf(s.Pos(), "temporary tables")
 	case s.Materialized:
 		return errs.Unsupportedf(s.Pos(), "materialized tables")
 	}
@@ -118,6 +116,18 @@ func dropTables(ctx context.Context, s *syntax.DropTable, env *Env) error {
 		n, err := ResolveTable(env.Catalogs, name)
 		if err != nil {
 			return err
+		}
+		if n.Temporary != nil && env.Temporaries != nil {
+			w, err := env.Temporaries(ctx, n)
+			if err != nil {
+				return err
+			}
+			targets = append(targets, target{n, w})
+			continue
+		}
+		if s.Temporary {
+			missing = append(missing, n.ID.String())
+			continue
 		}
 		w, err := writable(n, name.Pos())
 		if err != nil {
@@ -151,7 +161,7 @@ func createTable(ctx context.Context, s *syntax.CreateTable, env *Env) error {
 	if err := refuseTable(s); err != nil {
 		return err
 	}
-	n, w, err := newTableName(s, env)
+	n, w, err := newTableName(ctx, s, env)
 	if err != nil {
 		return err
 	}
@@ -169,10 +179,14 @@ func createTable(ctx context.Context, s *syntax.CreateTable, env *Env) error {
 }
 
 // newTableName resolves the name of a table that is made.
-func newTableName(s *syntax.CreateTable, env *Env) (Name, catalog.Writable, error) {
+func newTableName(ctx context.Context, s *syntax.CreateTable, env *Env) (Name, catalog.Writable, error) {
 	n, err := ResolveTable(env.Catalogs, s.Name)
 	if err != nil {
 		return n, nil, err
+	}
+	if s.Temporary {
+		w, err := temporaries(ctx, n, s, env)
+		return n, w, err
 	}
 	w, err := writable(n, s.Name.Pos())
 	if err != nil {
@@ -184,13 +198,33 @@ func newTableName(s *syntax.CreateTable, env *Env) (Name, catalog.Writable, erro
 	return n, w, nil
 }
 
+// temporaries returns where a temporary table is made: beside the tables of its
+// catalog's database, which must be there.
+func temporaries(ctx context.Context, n Name, s *syntax.CreateTable, env *Env) (catalog.Writable, error) {
+	current, _ := env.Catalogs.Current()
+	switch {
+	case env.Temporaries == nil:
+		return nil, errs.Unsupportedf(s.Pos(), "temporary tables here")
+	case n.Catalog == "":
+		return nil, errs.UserAt(s.Name.Pos(), errs.DatabaseDenied, "Access denied to database '%s': it cannot be changed", n.ID.Database)
+	case n.Catalog != current:
+		return nil, errs.Unsupportedf(s.Name.Pos(), "temporary tables of another catalog; USE CATALOG %s first", n.Catalog)
+	}
+	dbs, err := n.In.Databases(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Contains(dbs, n.ID.Database) {
+		return nil, errs.UserAt(s.Name.Pos(), errs.UnknownDatabase, "Unknown database '%s'", n.ID.Database)
+	}
+	return env.Temporaries(ctx, n)
+}
+
 // refuseTable names what CREATE TABLE cannot do here.
 func refuseTable(s *syntax.CreateTable) error {
 	switch {
 	case s.OrReplace:
 		return errs.Unsupportedf(s.Pos(), "CREATE OR REPLACE TABLE")
-	case s.Temporary:
-		return errs.Unsupportedf(s.Pos(), "temporary tables")
 	case s.Materialized:
 		return errs.Unsupportedf(s.Pos(), "materialized tables")
 	case s.External:

@@ -166,7 +166,7 @@ func TestNames(t *testing.T) {
 		"SELECT id FROM t LIMIT 'x'":                     errs.Syntax,
 		"WITH a AS (SELECT 1), a AS (SELECT 2) SELECT 1": errs.DuplicateAlias,
 		"SELECT 1 FROM t, (SELECT t.id) d":               errs.UnknownColumn,
-		"SELECT 1 INTO @a":                               errs.NotSupported,
+		"SELECT 1 INTO @a":                               errs.Syntax,
 	} {
 		if _, err := bind(l, q); !errs.Is(err, kind) {
 			t.Errorf("%s: %v (%s), want %s", q, err, errs.KindOf(err), kind)

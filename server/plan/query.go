@@ -115,6 +115,9 @@ type Env struct {
 	FlinkTypes bool
 	// StrictInsert makes INSERT of a key that is there an error (lake_insert).
 	StrictInsert bool
+	// Temporaries returns the catalog that the session's temporary tables beside
+	// those of n are made in, with n's database; nil: there are none here.
+	Temporaries func(ctx context.Context, n Name) (catalog.Writable, error)
 	// Files opens files as tables (read_parquet and its like); nil: there are none
 	// here.
 	Files FileTables

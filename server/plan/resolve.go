@@ -169,7 +169,7 @@ func (b *binder) use(n Name, t catalog.Table, ref catalog.Ref, pos int) (*TableU
 		return nil, errs.Unsupportedf(pos, "reading table %s", n.ID)
 	}
 	u := &TableUse{Catalog: n.Catalog, Table: t, Ref: ref}
-	if ref.Kind == catalog.Latest && b.env.Pinned != nil {
+	if ref.Kind == catalog.Latest && b.env.Pinned != nil && n.Temporary == nil {
 		if s, ok := b.env.Pinned(n.Catalog, t); ok {
 			u.Snapshot = s
 		}

@@ -79,6 +79,13 @@ func (s *Session) authorizeDefinition(stmt syntax.Statement) error {
 		return database(metadata.Alter, n)
 	}
 	for _, r := range tableRights(stmt) {
+		if r.need != metadata.Create && r.need != metadata.CreateTemporaryTables {
+			if c, id, err := s.identifier(r.name); err == nil && c == s.catalog {
+				if _, ok := s.temporary(c, id.Database, r.name.Object()); ok {
+					continue // it is the session's own
+				}
+			}
+		}
 		if err := table(r.need, r.name, r.command); err != nil {
 			return err
 		}

@@ -62,6 +62,9 @@ func (run *statement) changing() *plan.Env {
 		}
 		return run.s.unfed(catalogName, id)
 	}
+	if run.s.srv.cfg.Temporary != nil {
+		env.Temporaries = run.s.temporaries
+	}
 	env.StrictInsert = run.s.text("lake_insert") == "strict"
 	env.Change = func(ctx context.Context, t connector.RowChanger, base connector.Snapshot) (connector.RowChange, error) {
 		return t.NewRowChange(ctx, base, connector.WriteOptions{CommitUser: exec.InsertUser, Budget: run.s.srv.cfg.Memory, KeepNulls: true})

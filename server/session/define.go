@@ -45,7 +45,9 @@ func (s *Session) definable(stmt syntax.Statement) error {
 	if err := s.authorizeDefinition(stmt); err != nil {
 		return err
 	}
-	s.endTransaction()
+	if !isTemporary(stmt) {
+		s.endTransaction()
+	}
 	return nil
 }
 
@@ -155,6 +157,13 @@ func tableRights(stmt syntax.Statement) []tableRight {
 	}
 	switch x := stmt.(type) {
 	case *syntax.CreateTable:
+		if x.Temporary {
+			out := []tableRight{{x.Name, metadata.CreateTemporaryTables, "CREATE TEMPORARY TABLES"}}
+			if !x.Like.IsZero() {
+				out = append(out, tableRight{x.Like, metadata.Select, "SELECT"})
+			}
+			return out
+		}
 		out := []tableRight{{x.Name, metadata.Create, "CREATE"}}
 		if x.Query != nil {
 			out = append(out, tableRight{x.Name, metadata.Insert, "INSERT"})

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/thermocline/thermocline/catalog"
 	"github.com/thermocline/thermocline/connector/fileio"
 	"github.com/thermocline/thermocline/internal/errs"
 	"github.com/thermocline/thermocline/internal/memory"
@@ -27,6 +28,9 @@ type Config struct {
 	// Accounts says who may log in and do what; nil: root with an empty
 	// password and every right, from this machine only.
 	Accounts metadata.Accounts
+	// Temporary makes the catalog of a session's temporary tables, which reserve
+	// their rows from pays; nil: there are no temporary tables.
+	Temporary func(pays *memory.Budget) catalog.Writable
 	// Files opens files as tables and makes files; nil: there are none here.
 	Files Files
 	// FileRoots are the folders and prefixes below which statements may name files,

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/thermocline/thermocline/catalog"
 	"github.com/thermocline/thermocline/internal/errs"
 	"github.com/thermocline/thermocline/internal/syntax"
 	"github.com/thermocline/thermocline/scan/expr"
@@ -39,7 +40,8 @@ type Session struct {
 	flink     map[string]string // Flink's SET 'k' = 'v'
 	mode      expr.SQLMode
 	zone      *time.Location
-	prepared  map[string]*prepared // PREPARE
+	prepared  map[string]*prepared        // PREPARE
+	temps     map[string]catalog.Writable // temporary tables, by the catalog that they are beside
 	cache     map[string]syntax.Parsed
 	cacheMode syntax.Options
 	userMu    sync.Mutex

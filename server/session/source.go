@@ -42,8 +42,10 @@ func (c catalogs) Virtual(database string) (catalog.Catalog, bool) {
 	return c.run.system, true
 }
 
-// Temporary implements plan.Catalogs. There are no temporary tables.
-func (c catalogs) Temporary(string, string) (catalog.Table, bool) { return nil, false }
+// Temporary implements plan.Catalogs.
+func (c catalogs) Temporary(database, table string) (catalog.Table, bool) {
+	return c.s.temporary(c.s.catalog, database, table)
+}
 
 // source is the server as virtual tables and SHOW see it through a session.
 type source struct{ s *Session }
@@ -186,6 +188,9 @@ func (x source) Table(ctx context.Context, database, table string) (catalog.Tabl
 	}
 	cat, db := s.splitDatabase(database)
 	id.Catalog, id.Database = cat, db
+	if t, ok := s.temporary(cat, db, table); ok && cat == s.catalog {
+		return t, nil
+	}
 	c, err := s.srv.catalogNamed(cat)
 	if err != nil {
 		return nil, err

@@ -65,6 +65,7 @@ func (s *Session) close() {
 		_ = s.open.Close()
 	}
 	s.endTransaction()
+	s.dropTemporaries()
 	s.srv.mu.Lock()
 	if s.srv.sessions[s.id] == s {
 		delete(s.srv.sessions, s.id)
@@ -86,6 +87,7 @@ func (s *Session) reset(context.Context) error {
 		_ = s.open.Close()
 	}
 	s.endTransaction()
+	s.dropTemporaries()
 	s.transaction = transaction{}
 	s.vars.copyOf(s.srv.globals)
 	s.flink = map[string]string{}
