@@ -69,9 +69,22 @@ var (
 	descReconnects = pipelineDesc("reconnects_total", "Times that the source was connected again.")
 )
 
+func pipelineTableDesc(name, help string) *prometheus.Desc {
+	return prometheus.NewDesc("thermocline_pipeline_table_"+name, help, []string{"pipeline", "table"}, nil)
+}
+
+var (
+	descTableUp  = pipelineTableDesc("up", "1 while the lake table is copied or followed, 0 when it has stopped.")
+	descTableLag = pipelineTableDesc("lag_seconds", "Time between the source's commit and ours of the table's newest transaction.")
+	descTableIn  = pipelineTableDesc("rows_read_total", "Changed rows of the table read from the source.")
+	descTableOut = pipelineTableDesc("rows_committed_total", "Changed rows of the table visible in the lake.")
+	descInvalid  = pipelineDesc("values_nulled_total", "Values that the lake's type cannot hold and that became NULL.")
+	descDiscards = pipelineDesc("rounds_discarded_total", "Rounds that were thrown away and read again.")
+)
+
 // Describe implements prometheus.Collector.
 func (pipelineMetrics) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{descUp, descLag, descRead, descCommitted, descRounds, descReconnects} {
+	for _, d := range []*prometheus.Desc{descUp, descLag, descRead, descCommitted, descRounds, descReconnects, descTableUp, descTableLag, descTableIn, descTableOut, descInvalid, descDiscards} {
 		ch <- d
 	}
 }
@@ -87,8 +100,21 @@ func (p pipelineMetrics) Collect(ch chan<- prometheus.Metric) {
 		if s.Lag >= 0 {
 			ch <- prometheus.MustNewConstMetric(descLag, prometheus.GaugeValue, s.Lag.Seconds(), s.Name)
 		}
-		for d, v := range map[*prometheus.Desc]int64{descRead: s.RowsRead, descCommitted: s.RowsCommitted, descRounds: s.Rounds, descReconnects: s.Reconnects} {
+		for d, v := range map[*prometheus.Desc]int64{descRead: s.RowsRead, descCommitted: s.RowsCommitted, descRounds: s.Rounds, descReconnects: s.Reconnects,
+			descInvalid: s.Invalid, descDiscards: s.Discarded} {
 			ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v), s.Name)
+		}
+		for _, t := range s.Tables {
+			up := 1.0
+			if t.Phase == "stopped" {
+				up = 0
+			}
+			ch <- prometheus.MustNewConstMetric(descTableUp, prometheus.GaugeValue, up, s.Name, t.Table)
+			if t.Lag >= 0 {
+				ch <- prometheus.MustNewConstMetric(descTableLag, prometheus.GaugeValue, t.Lag.Seconds(), s.Name, t.Table)
+			}
+			ch <- prometheus.MustNewConstMetric(descTableIn, prometheus.CounterValue, float64(t.RowsRead), s.Name, t.Table)
+			ch <- prometheus.MustNewConstMetric(descTableOut, prometheus.CounterValue, float64(t.Rows), s.Name, t.Table)
 		}
 	}
 }

@@ -21,12 +21,10 @@ import (
 	"github.com/thermocline/thermocline/connector/format/parquet"
 	tables "github.com/thermocline/thermocline/connector/memory"
 	"github.com/thermocline/thermocline/connector/paimon"
-	"github.com/thermocline/thermocline/ingest"
 	"github.com/thermocline/thermocline/ingest/pipeline"
 	"github.com/thermocline/thermocline/ingest/source"
 	"github.com/thermocline/thermocline/ingest/source/generator"
 	mysqlsource "github.com/thermocline/thermocline/ingest/source/mysql"
-	"github.com/thermocline/thermocline/internal/errs"
 	"github.com/thermocline/thermocline/internal/memory"
 )
 
@@ -100,50 +98,6 @@ func sources() map[string]source.Factory {
 // spilling gives writers a place for rows that memory is too short for.
 func spilling(s *fileio.Scratch) func(*paimon.Config) {
 	return func(c *paimon.Config) { c.Spill = s }
-}
-
-// ingestOptions wires pipelines to w. Sinks that name another warehouse get it
-// opened, with store as the budget of its object store.
-func ingestOptions(w *warehouse, dataDir string, budget, store *memory.Budget, spill *fileio.Scratch) ingest.Options {
-	o := ingest.Options{Sources: sources(), Budget: budget, Out: os.Stdout, OpenLake: func(_ context.Context, p map[string]string) (*ingest.Lake, error) {
-		return openLake(w, p, store, spill)
-	}}
-	if dataDir != "" {
-		o.Files, o.DataDir = w.files, dataDir
-	}
-	return o
-}
-
-func openLake(w *warehouse, properties map[string]string, store *memory.Budget, spill *fileio.Scratch) (*ingest.Lake, error) {
-	own := false // settings of its own of the object store
-	for k, v := range properties {
-		switch {
-		case k == "warehouse":
-		case k == "metastore":
-			if v != "filesystem" {
-				return nil, errs.Unsupportedf(-1, "catalog.properties.metastore: %s (use filesystem)", v)
-			}
-		case s3.IsOption(k):
-			own = true
-		default:
-			return nil, errs.Unsupportedf(-1, "catalog.properties.%s", k)
-		}
-	}
-	if uri := properties["warehouse"]; uri != "" {
-		path, err := warehousePath(uri)
-		if err != nil {
-			return nil, err
-		}
-		if w == nil || path != w.path || own {
-			if w, err = openWarehouse(path, properties, store, nil, spilling(spill)); err != nil {
-				return nil, err
-			}
-		}
-	}
-	if w == nil {
-		return nil, errs.Userf(errs.InvalidConfig, "open the sink: catalog.properties.warehouse is missing")
-	}
-	return &ingest.Lake{Catalog: w.catalog, Files: w.files, Root: w.path}, nil
 }
 
 // loadPipeline reads and checks a pipeline file.

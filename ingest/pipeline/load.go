@@ -338,8 +338,15 @@ func (l *loader) sink(b entry) error {
 	if s.Type == "paimon" {
 		switch m := s.Catalog["metastore"]; m {
 		case "", "filesystem":
+		case "jdbc":
+			if s.Catalog["uri"] == "" {
+				return l.bad(b.node, "catalog.properties.uri is missing; metastore: jdbc needs one such as jdbc:mysql://HOST:PORT/DATABASE")
+			}
 		default:
-			return l.unsupported(b.node, "catalog.properties.metastore: %s", m)
+			return l.unsupported(b.node, "catalog.properties.metastore: %s (filesystem and jdbc are)", m)
+		}
+		if s.Catalog["lock.flavor"] != "" {
+			l.warn("catalog.properties.lock.flavor is no option of Paimon and has no effect; a jdbc catalog takes its own lock")
 		}
 	}
 	return nil

@@ -157,7 +157,7 @@ func TestLoadUnsupported(t *testing.T) {
 		{edit("type: paimon", "type: iceberg"), "the sink type iceberg"},
 		{edit("scan.newly-added-table.enabled: true", "scan.startup.mode: timestamp"), "scan.startup.mode: timestamp"},
 		{edit("local-time-zone: UTC", "user-defined-function: x"), "user-defined-function"},
-		{edit("metastore: filesystem", "metastore: jdbc"), "catalog.properties.metastore: jdbc"},
+		{edit("metastore: filesystem", "metastore: hive"), "catalog.properties.metastore: hive"},
 	} {
 		_, err := load(t, c.text)
 		if err == nil || errs.ClassOf(err) != errs.Unsupported || !strings.Contains(err.Error(), c.want) {
