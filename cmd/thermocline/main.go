@@ -33,6 +33,7 @@ func commands() []*command {
 		{"serve", "[flags]", "run the server: SQL over MySQL's protocol, pipelines, maintenance", serve},
 		{"sql", "[flags] [FILE]", "run SQL statements in this process, without a server", runSQL},
 		{"ingest", "[flags] FILE", "run one pipeline in the foreground", runIngest},
+		{"verify", "[flags] FILE", "compare the tables of a pipeline with their source, and change nothing", runVerify},
 		{"plan", "[flags] FILE", "show what a pipeline would do, and run nothing", runPlan},
 		{"demo", "[flags]", "show the main job on a private MariaDB", runDemo},
 		{"inspect", "PATH", "print a Paimon metadata or data file as JSON", runInspect},
