@@ -18,7 +18,8 @@ func (c compiler) join(n *plan.Join) (pipe, layout, error) {
 	if err != nil {
 		return pipe{}, nil, err
 	}
-	right, rl, err := c.node(n.Right)
+	ahead := c.leftFilters(n)
+	right, rl, err := c.with(ahead).node(n.Right)
 	if err != nil {
 		return pipe{}, nil, err
 	}
@@ -63,6 +64,14 @@ func (c compiler) join(n *plan.Join) (pipe, layout, error) {
 		}
 	}
 	p := pipe{start: func(ctx context.Context) ([]phase, error) {
+		left := left
+		if len(ahead) > 0 {
+			var err error
+			var none bool
+			if left, none, err = j.leftFirst(ctx, left, ahead); err != nil || none {
+				return nil, err
+			}
+		}
 		rp, err := right.start(ctx)
 		if err != nil {
 			return nil, err

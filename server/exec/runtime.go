@@ -193,7 +193,12 @@ func (f *runtimeFilter) learn(j *joining) {
 	if j.spill != nil || n != j.rows.n || n == 0 || f.key >= len(j.keys.cols) || !f.fewer && n > cheap {
 		return
 	}
-	v := j.keys.cols[f.key]
+	f.take(j.keys.cols[f.key], n, &j.acct)
+}
+
+// take takes the first n values of v as the keys that the scan's rows may have;
+// acct pays for what is kept of them.
+func (f *runtimeFilter) take(v *vector.Vec, n int, acct *account) {
 	at := func(i int) int64 {
 		if v.Kind == vector.I32 {
 			return int64(v.I32s[i])
@@ -222,10 +227,10 @@ func (f *runtimeFilter) learn(j *joining) {
 	default:
 		return
 	}
-	if j.acct.pays.Reserve(size) != nil {
+	if acct.pays.Reserve(size) != nil {
 		return // it would help, but nobody needs it
 	}
-	j.acct.held += size
+	acct.held += size
 	if span != 0 && span <= mostExact && span/exactPerKey <= uint64(found)+64 {
 		f.exact = make([]uint64, size/8)
 	} else {

@@ -118,6 +118,10 @@ type Join struct {
 	// NullAware means that the only key is the comparison of an IN, with NULL
 	// deciding as in MarkConds. Mark and Anti may have it.
 	NullAware bool
+	// LeftFirst says that the left side is likely so much smaller than the right
+	// that its keys should be known before the right is read. Semi and Anti may have
+	// it.
+	LeftFirst bool
 }
 
 // EquiKey is an equality; both sides have the same type. NullSafe makes NULL

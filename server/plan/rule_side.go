@@ -18,6 +18,11 @@ func (o *optimizer) sides(n Node) (Node, error) {
 	if !ok || len(j.Keys) == 0 {
 		return n, nil
 	}
+	if j.Kind == Semi || j.Kind == Anti && !j.NullAware {
+		c := *j
+		c.LeftFirst = 3*o.estimate(j.Left) < o.estimate(j.Right)
+		return &c, nil
+	}
 	kind := map[JoinKind]JoinKind{Inner: Inner, Left: Right, Right: Left}
 	other, ok := kind[j.Kind]
 	if !ok || 2*o.estimate(j.Left) >= o.estimate(j.Right) {
