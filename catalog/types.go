@@ -334,6 +334,11 @@ func (t *Type) UnmarshalJSON(b []byte) error {
 	case strings.HasPrefix(o.Type, "MAP") && o.Key != nil && o.Value != nil:
 		t.Kind, t.Key, t.Elem = Map, o.Key, o.Value
 	case strings.HasPrefix(o.Type, "ROW"):
+		for _, f := range o.Fields {
+			if f.Type.Kind == InvalidType {
+				return errs.Corruptf("the member %q of a ROW has no type", f.Name)
+			}
+		}
 		t.Kind, t.Fields = Row, o.Fields
 	default:
 		return errs.Unsupportedf(-1, "the column type %s", b)

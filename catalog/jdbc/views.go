@@ -78,6 +78,9 @@ func (c *Catalog) View(ctx context.Context, database, name string) (*catalog.Vie
 		v.Created = t
 	}
 	for _, f := range s.Fields {
+		if f.Type.Kind == catalog.InvalidType {
+			return nil, errs.Corruptf("read view %s.%s from the catalog in %s: the column %q has no type", database, name, c.db.where, f.Name)
+		}
 		v.Columns = append(v.Columns, f.Name)
 	}
 	if v.Query == "" {
