@@ -229,9 +229,16 @@ func TestCrashEverywhere(t *testing.T) {
 	t.Run("chunks", func(t *testing.T) {
 		inChunks(t, 23)
 		l := newLake(t)
-		crashes(t, l, rounds, 61, func(c *crash) *Lake {
+		crashes(t, l, rounds/2, 61, func(c *crash) *Lake {
 			return &Lake{Catalog: crashCatalog{l.catalog, c}, Files: crashFiles{l.files, c}, Root: l.dir}
 		})
+	})
+	t.Run("schema", func(t *testing.T) {
+		inChunks(t, 23)
+		l := newLake(t)
+		crashes(t, l, rounds/2, 61, func(c *crash) *Lake {
+			return &Lake{Catalog: crashCatalog{l.catalog, c}, Files: crashFiles{l.files, c}, Root: l.dir}
+		}, alterations)
 	})
 	t.Run("files", func(t *testing.T) {
 		l := newLake(t)
@@ -242,14 +249,56 @@ func TestCrashEverywhere(t *testing.T) {
 	})
 }
 
-func crashes(t *testing.T, l *lake, rounds, steps int, open func(*crash) *Lake) {
+// alterations changes the columns of c.s at random, and its rows.
+func alterations(srv *server) func(*rand.Rand) {
+	srv.exec("CREATE TABLE c.s (id INT PRIMARY KEY, a0 INT); INSERT INTO c.s SELECT seq, seq FROM seq_1_to_200")
+	columns, next := []string{"a0"}, 0
+	return func(rnd *rand.Rand) {
+		i := rnd.IntN(len(columns))
+		next++
+		switch x := rnd.IntN(12); {
+		case x == 0:
+			columns = append(columns, fmt.Sprintf("a%d", next))
+			srv.exec(fmt.Sprintf("ALTER TABLE c.s ADD COLUMN a%d INT", next))
+		case x == 1 && len(columns) > 1:
+			srv.exec("ALTER TABLE c.s DROP COLUMN " + columns[i])
+			columns = append(columns[:i:i], columns[i+1:]...)
+		case x == 2:
+			srv.exec(fmt.Sprintf("ALTER TABLE c.s RENAME COLUMN %s TO a%d", columns[i], next))
+			columns[i] = fmt.Sprintf("a%d", next)
+		case x == 3 && len(columns) > 1:
+			j := (i + 1) % len(columns)
+			srv.exec(fmt.Sprintf("ALTER TABLE c.s RENAME COLUMN %[1]s TO %[2]s, RENAME COLUMN %[2]s TO %[1]s", columns[i], columns[j]))
+			columns[i], columns[j] = columns[j], columns[i]
+		case x == 4:
+			srv.exec(fmt.Sprintf("ALTER TABLE c.s MODIFY %s BIGINT", columns[i]))
+		case x < 8:
+			srv.exec(fmt.Sprintf("INSERT INTO c.s (id, %s) VALUES (%d, %d)", columns[i], 1000+next, next))
+		case x < 11:
+			srv.exec(fmt.Sprintf("UPDATE c.s SET %s = %d WHERE id %% 5 = %d", columns[i], next, rnd.IntN(5)))
+		default:
+			srv.exec(fmt.Sprintf("DELETE FROM c.s WHERE id %% 41 = %d", rnd.IntN(41)))
+		}
+	}
+}
+
+func crashes(t *testing.T, l *lake, rounds, steps int, open func(*crash) *Lake, more ...func(*server) func(*rand.Rand)) {
 	srv := newServer(t)
 	srv.exec("CREATE DATABASE c; CREATE TABLE c.a (id INT PRIMARY KEY, v INT, w VARCHAR(20)); CREATE TABLE c.b (k1 INT, k2 VARCHAR(10), v INT, PRIMARY KEY (k1, k2)); CREATE TABLE c.idle (id INT PRIMARY KEY)",
 		"INSERT INTO c.a SELECT seq, seq, 'old' FROM seq_1_to_500; INSERT INTO c.b SELECT seq, 'x', seq FROM seq_1_to_100; INSERT INTO c.idle VALUES (1)")
 	ctx := context.Background()
 	rnd := rand.New(rand.NewPCG(1, 2))
 	next := 1000
+	var extra []func(*rand.Rand)
+	names, behavior := []string{"c.a", "c.b", "c.idle"}, ""
+	for _, m := range more {
+		extra = append(extra, m(srv))
+		names, behavior = append(names, "c.s"), "  schema.change.behavior: evolve\n"
+	}
 	change := func() {
+		for _, x := range extra {
+			x(rnd)
+		}
 		next++
 		switch rnd.IntN(7) {
 		case 0:
@@ -276,7 +325,7 @@ func crashes(t *testing.T, l *lake, rounds, steps int, open func(*crash) *Lake) 
 		o := l.options()
 		o.OpenLake = func(context.Context, map[string]string) (*Lake, error) { return open(c), nil }
 		r := NewRunner(o)
-		if _, err := r.Execute(ctx, srv.yaml(`c.\.*`, "")); err != nil {
+		if _, err := r.Execute(ctx, srv.yaml(`c.\.*`, behavior)); err != nil {
 			t.Fatal(err)
 		}
 		for i := 0; i < 40 && !c.dead.Load(); i++ {
@@ -294,11 +343,11 @@ func crashes(t *testing.T, l *lake, rounds, steps int, open func(*crash) *Lake) 
 		t.Errorf("only %d of %d runs died at their step", died, rounds)
 	}
 	r := NewRunner(l.options())
-	if _, err := r.Execute(ctx, srv.yaml(`c.\.*`, "")); err != nil {
+	if _, err := r.Execute(ctx, srv.yaml(`c.\.*`, behavior)); err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close(ctx)
-	srv.same(l, r, "c.a", "c.b", "c.idle")
+	srv.same(l, r, names...)
 	checkHistory(t, l, "c.a")
 }
 

@@ -108,6 +108,9 @@ func (a *attempt) newFollower() (*follower, error) {
 	if f.from == nil {
 		return nil, a.stopReasons()
 	}
+	for _, d := range f.tables {
+		d.Since = least[d.ID]
+	}
 	for _, t := range a.set.Tables {
 		t.CaughtUp = t.Start != nil && f.from.Covers(t.Start)
 		f.catchingUp = f.catchingUp || t.Start != nil && t.Stopped == "" && !t.CaughtUp

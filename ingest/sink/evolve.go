@@ -165,15 +165,22 @@ func (s *Set) settle(t *Table) bool {
 	return true
 }
 
-// resumeEvolving finds out whether a change that was begun is in the table.
-func (t *Table) resumeEvolving(st *TableState, print string) {
+// resumeEvolving finds out whether a change that was begun is in the table. It
+// reports whether the definitions are those that the newest own snapshot, whose
+// fingerprint print is, was made by.
+func (t *Table) resumeEvolving(st *TableState, print string) bool {
 	if st.Next != nil && print == Fingerprint(st.Next.Sources) {
 		st.Sources, st.Ignored, st.Next = st.Next.Sources, st.Next.Ignored, nil
 	}
 	t.Definitions, t.ignored = st.Sources, st.Ignored
+	same := print == Fingerprint(t.Definitions)
 	for _, d := range t.Definitions {
-		d.Number() // kept by an earlier version
+		if d.NextColumn == 0 { // kept by an earlier version, which counted them otherwise
+			d.Number()
+			same = true
+		}
 	}
+	return same
 }
 
 // Definition returns the definition of a source table, nil when it does not feed

@@ -268,7 +268,10 @@ func (s *Set) resume(ctx context.Context, t *Table, low source.Position) (*conne
 	} else {
 		t.print = Fingerprint(st.Sources)
 	}
-	t.resumeEvolving(st, t.print)
+	same := t.resumeEvolving(st, t.print)
+	if own != nil && t.Definitions != nil && !same && t.Stopped == "" {
+		t.Stopped = "its newest snapshot was made by other definitions of the source than the pipeline's state has; drop the table to copy it again"
+	}
 	if own != nil && (own.ID < st.Snapshot || own.Identifier < st.Seq) || own == nil && version < st.Snapshot {
 		t.Stopped = "its newest snapshot of this pipeline is older than the one that the pipeline's state knows: it was rolled back; drop the table to copy it again"
 	}

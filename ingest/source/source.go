@@ -126,6 +126,11 @@ type Table struct {
 	// BeforeImages asks for the old row (-U) of an UPDATE too. Ingest sets it.
 	BeforeImages bool `json:"beforeImages,omitempty"`
 
+	// Since is the position that the definition was valid at, nil for that of the
+	// stream: transactions that belong to it do not count for the table. Ingest sets
+	// it; sources read it.
+	Since Position `json:"-"`
+
 	// Rows and Bytes estimate the table's size, -1 when unknown.
 	Rows  int64 `json:"-"`
 	Bytes int64 `json:"-"`

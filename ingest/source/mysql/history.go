@@ -28,6 +28,7 @@ type history struct {
 	same   func(a, b string) bool // names, as the server compares them
 	tables []*source.Table        // captured, as they are now
 	absent []bool                 // there is no table of the name at present
+	skip   func(i int) bool       // the statement lies before what is known of the table; nil: none does
 	shadow map[source.ID]*shadow
 	// charset asks what tables of a database get that say nothing.
 	charset func(database string) (json.RawMessage, error)
@@ -49,7 +50,7 @@ type effect struct {
 
 func (h *history) captured(database, table string) int {
 	for i, t := range h.tables {
-		if h.same(database, t.ID.Database) && h.same(table, t.ID.Name) {
+		if h.same(database, t.ID.Database) && h.same(table, t.ID.Name) && (h.skip == nil || !h.skip(i)) {
 			return i
 		}
 	}
@@ -160,8 +161,8 @@ func (h *history) statement(s ast.StmtNode, text, schema string, replace bool) (
 			drop(nameOf(t, schema))
 		}
 	case *ast.DropDatabaseStmt:
-		for _, t := range h.tables {
-			if h.same(t.ID.Database, x.Name.O) {
+		for i, t := range h.tables {
+			if h.same(t.ID.Database, x.Name.O) && (h.skip == nil || !h.skip(i)) {
 				drop(t.ID.Database, t.ID.Name)
 			}
 		}
@@ -404,7 +405,7 @@ func rowsVanish(spec *ast.AlterTableSpec) string {
 // newHistory starts following the definitions of a stream's tables.
 func (s *Source) newHistory(ctx context.Context, q queryer, sv *server, st *stream) (*history, error) {
 	h := &history{definer: definer{booleans: s.opt.booleans, comments: s.opt.comments, mariadb: sv.mariadb, collations: map[string]string{}},
-		same: st.same, tables: slices.Clone(st.tables), absent: make([]bool, len(st.tables)), shadow: map[source.ID]*shadow{}}
+		same: st.same, skip: st.before, tables: slices.Clone(st.tables), absent: make([]bool, len(st.tables)), shadow: map[source.ID]*shadow{}}
 	rows, err := q.QueryContext(ctx, "SHOW COLLATION WHERE `Default` = 'Yes'")
 	if err != nil {
 		return nil, s.fault("read the collations", err)

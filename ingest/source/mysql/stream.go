@@ -40,12 +40,18 @@ type stream struct {
 	columns [][]column
 	byName  map[source.ID]int
 	stopped []bool
+	since   []source.Position // source.Table.Since, nil when the stream is past it
 
 	pos    position // after the last transaction
 	file   string   // the log file being read
 	offset uint64   // in file, 64 bits although events carry 32
 
-	txn     txn
+	txn    txn
+	ending struct { // the transaction whose CommitEvent waits
+		txn  txn
+		file string
+		pos  uint64
+	}
 	began   bool         // inside a transaction
 	time    time.Time    // of its commit
 	touched map[int]bool // captured tables with rows in it
@@ -90,6 +96,7 @@ func (s *Source) Stream(ctx context.Context, from source.Position, tables []*sou
 	}
 	for i, t := range tables {
 		t.Number() // kept by an earlier version
+		st.since = append(st.since, t.Since)
 		if err := s.loadCharsets(ctx, db, t, tr); err != nil {
 			return nil, err
 		}
@@ -271,6 +278,9 @@ func (st *stream) Next(ctx context.Context) (*source.Event, error) {
 		if len(st.queue) > 0 {
 			st.ev = st.queue[0]
 			st.queue = st.queue[1:]
+			if st.ev.Kind == source.CommitEvent {
+				st.advance()
+			}
 			return &st.ev, nil
 		}
 		if err := ctx.Err(); err != nil {
@@ -376,23 +386,42 @@ func (st *stream) beginGTID(h *replication.EventHeader, x *replication.GTIDEvent
 	return nil
 }
 
-// commit ends the transaction: from now on it belongs to the position.
+// before reports whether the transaction lies before the place where the table's
+// definition is known.
+func (st *stream) before(i int) bool {
+	return st.since[i] != nil && st.since[i].Includes(&st.txn)
+}
+
+// commit ends the transaction: once the event is handed out it belongs to the
+// position.
 func (st *stream) commit(h *replication.EventHeader) {
-	switch st.pos.flavor {
-	case mariadbGTID:
-		st.pos.maria[st.txn.domain] = st.txn.gtid
-	case mysqlGTID:
-		if st.txn.gno > 0 {
-			st.pos.mysql.AddGTIDWithTag(st.txn.sid, st.txn.tag, st.txn.gno)
-		}
-	}
-	st.pos.file, st.pos.pos = st.file, st.offset
+	st.ending.txn, st.ending.file, st.ending.pos = st.txn, st.file, st.offset
 	if h.LogPos == 0 { // MariaDB 11.4 and later leave it out
-		st.pos.pos = 0
+		st.ending.pos = 0
 	}
 	st.began = false
 	t := st.txn
 	st.queue = append(st.queue, source.Event{Kind: source.CommitEvent, Txn: &t, Time: st.time})
+}
+
+// advance moves the position behind the transaction whose CommitEvent is handed
+// out: not before, as events of it may still wait in the queue.
+func (st *stream) advance() {
+	e := &st.ending
+	switch st.pos.flavor {
+	case mariadbGTID:
+		st.pos.maria[e.txn.domain] = e.txn.gtid
+	case mysqlGTID:
+		if e.txn.gno > 0 {
+			st.pos.mysql.AddGTIDWithTag(e.txn.sid, e.txn.tag, e.txn.gno)
+		}
+	}
+	st.pos.file, st.pos.pos = e.file, e.pos
+	for i, p := range st.since {
+		if p != nil && st.pos.Covers(p) {
+			st.since[i] = nil
+		}
+	}
 }
 
 // stop stops a table once.
@@ -538,7 +567,7 @@ func (st *stream) tableMap(e *replication.TableMapEvent) {
 	m := &mapped{table: -1}
 	st.maps[e.TableID] = m
 	i, ok := st.byName[source.ID{Database: string(e.Schema), Name: string(e.Table)}]
-	if !ok || st.stopped[i] {
+	if !ok || st.stopped[i] || st.before(i) {
 		return
 	}
 	cols, err := bindColumns(st.columns[i], e)
