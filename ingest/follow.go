@@ -257,7 +257,7 @@ func (f *follower) tick() error {
 	if f.inTxn {
 		return nil
 	}
-	if copies := f.a.set.CopyDue(); copies || !f.dirtyAt.IsZero() {
+	if copies := f.copyDue(); copies || !f.dirtyAt.IsZero() {
 		if !copies && time.Now().Before(f.due()) {
 			return nil
 		}
@@ -360,12 +360,23 @@ func (f *follower) takeCopied(ctx context.Context) error {
 			return err
 		}
 	}
-	if a.set.CopyDue() {
+	if f.copyDue() {
 		if err := f.commit(true); err != nil {
 			return err
 		}
 	}
 	return f.finishCopies(ctx)
+}
+
+// copyDue reports whether a copying table should be committed. Workers change what
+// it looks at.
+func (f *follower) copyDue() (due bool) {
+	if f.copier == nil {
+		return false
+	}
+	f.copier.mu.Lock()
+	defer f.copier.mu.Unlock()
+	return f.a.set.CopyDue()
 }
 
 // copyBatches is how many batches of chunks are written at a time.
@@ -381,8 +392,11 @@ func (f *follower) finishCopies(ctx context.Context) error {
 			continue
 		}
 		left = true
-		barrier, err := t.Barrier(func() (source.Position, error) { return a.src.Current(ctx) })
-		if err != nil {
+		var barrier source.Position
+		if err := f.copier.locked(func() (err error) {
+			barrier, err = t.Barrier(func() (source.Position, error) { return a.src.Current(ctx) })
+			return err
+		}); err != nil {
 			return err
 		}
 		if barrier == nil || !f.stream.Position().Covers(barrier) {
@@ -429,7 +443,7 @@ func (f *follower) take(ctx context.Context, ev *source.Event) error {
 			f.defined = false
 			return f.commit(true)
 		}
-		copies := f.copier != nil && a.set.CopyDue()
+		copies := f.copyDue()
 		if !a.set.Changed() {
 			if copies {
 				return f.commit(true)
