@@ -420,7 +420,8 @@ func (g *parallel) pump(ctx context.Context, op operator, out chan<- delivery) e
 		}
 		c := copyBatch(b)
 		n := batchBytes(c)
-		if g.x.budget.Reserve(n) != nil {
+		// The last quarter of the memory is for operators that cannot do without.
+		if l := g.x.limit; l > 0 && g.x.budget.Used()+n > l/4*3 || g.x.budget.Reserve(n) != nil {
 			// One batch of each range may be on its way in any case: without it
 			// nothing would move.
 			n = 0
