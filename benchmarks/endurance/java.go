@@ -42,7 +42,7 @@ func beside(ctx context.Context, args []string) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	db, err := mariadb.Start(ctx, filepath.Join(dir, "mariadb"))
+	db, err := mariadb.Start(ctx, filepath.Join(dir, "mariadb"), "--max-connections=10000") // Java leaves some open at each commit
 	if err != nil {
 		return err
 	}

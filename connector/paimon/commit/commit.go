@@ -526,6 +526,9 @@ func (c *Committer) build(ctx context.Context, ch *change, latest *spec.Snapshot
 	if latest != nil {
 		snap.ID = latest.ID + 1
 		snap.SchemaID = max(snap.SchemaID, latest.SchemaID)
+		if ch.rewrite {
+			snap.SchemaID = latest.SchemaID // the same rows, as Java's
+		}
 		snap.TimeMillis = max(snap.TimeMillis, latest.TimeMillis)
 		snap.Watermark = latest.Watermark
 		snap.IndexManifest = latest.IndexManifest
