@@ -138,6 +138,7 @@ const (
 	// Storage and ingest.
 	FileNotFound    Kind = "file not found"
 	FileExists      Kind = "file exists"
+	OptionMisplaced Kind = "option misplaced"           // 1234
 	TooManyRows     Kind = "more than one row"          // 1172
 	NoData          Kind = "no data"                    // 1329
 	WrongFileFormat Kind = "file format"                // 1083

@@ -182,6 +182,7 @@ var kinds = map[errs.Kind]code{
 	errs.ReadOnlyObject:  {1290, "HY000"},
 	errs.LeaseHeld:       {1290, "HY000"},
 	errs.FilesOutside:    {1290, "HY000"},
+	errs.OptionMisplaced: {1234, "42000"},
 	errs.TooManyRows:     {1172, "42000"},
 	errs.NoData:          {1329, "02000"},
 	errs.WrongFileFormat: {1083, "42000"},

@@ -17,7 +17,7 @@ func (b *binder) selectBlock(q *syntax.Select, order []*syntax.OrderItem, outer 
 	}
 	defer func() { b.depth-- }()
 	if q.SQLCalcFoundRows {
-		return nil, errs.Unsupportedf(q.Pos(), "SQL_CALC_FOUND_ROWS")
+		return nil, errs.UserAt(q.Pos(), errs.OptionMisplaced, "Incorrect usage/placement of 'SQL_CALC_FOUND_ROWS'")
 	}
 	bl := &block{b: b, outer: outer, ctes: ctes, keyIndex: map[string]ColID{}, aggIndex: map[string]ColID{}}
 	bl.node = &Values{Rows: [][]expr.Expr{{}}}

@@ -60,6 +60,7 @@ func (s *Session) columnsOf(ctx context.Context, stmt syntax.Statement, run *sta
 			plain.Into = nil
 			x = &plain
 		}
+		x, _ = countsAll(x)
 		x, _, err := settled(x)
 		if err != nil {
 			return nil, err

@@ -64,6 +64,9 @@ func (s *Session) selectQuery(ctx context.Context, q *syntax.Query, run *stateme
 		limited.Limit = &syntax.Limit{At: q.At, Count: &syntax.NumberLit{At: q.At, Kind: syntax.Integer, Text: strconv.FormatInt(n, 10)}}
 		q = &limited
 	}
+	if all, ok := countsAll(q); ok {
+		return s.allFound(ctx, all, run)
+	}
 	return s.query(ctx, q, run)
 }
 

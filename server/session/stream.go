@@ -63,7 +63,11 @@ func (r *stream) Close() (err error) {
 		if r.s.open == r {
 			r.s.open = nil
 		}
-		r.s.foundRows = r.count
+		if r.s.foundRows = r.count; r.err == nil {
+			if c, ok := r.rows.(*counted); ok {
+				r.s.foundRows = c.total
+			}
+		}
 		r.run.finish(r.err)
 	}()
 	return r.rows.Close()
