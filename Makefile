@@ -103,6 +103,14 @@ bench-sql: build ## the queries of TPC-H SF1 and of ClickBench on 10 M rows, bes
 bench-large: ## TPC-H SF10; needs ../shared
 	go run ./benchmarks/sql --sf 10 --rows 0 --out benchmarks/RESULTS.md $(BENCH)
 
+.PHONY: bench-write bench-commits
+bench-write: build ## memory of 10 M rows written into primary-key tables and compacted, under 512 MiB
+	go run ./benchmarks/paimon --memory --binary bin/thermocline $(BENCH)
+
+COMMITS ?= 30000
+bench-commits: ## COMMITS commits of ten rows, with maintenance beside them
+	@dir=$$(mktemp -d) && go run ./benchmarks/paimon --child commits -- $$dir $(COMMITS); code=$$?; rm -rf $$dir; exit $$code
+
 bench-plan: ## planning scans of tables of 10,000 and 1,000,000 data files
 	THERMOCLINE_BENCH=full go test -run '^$$' -bench BenchmarkPlan -benchtime 3x -timeout 30m ./connector/paimon
 

@@ -40,11 +40,27 @@ func main() {
 	flag.IntVar(&b.rounds, "rounds", 3, "how often each is measured; medians are reported")
 	flag.StringVar(&b.dir, "dir", "", "folder for the tables, kept; default: a temporary one")
 	flag.StringVar(&b.only, "only", "", "measure only what has this in its name")
+	var m memoryBench
+	memory := flag.Bool("memory", false, "measure the memory of large writes by --binary instead")
+	flag.StringVar(&m.binary, "binary", "bin/thermocline", "with --memory: the program")
+	flag.StringVar(&m.limit, "limit", "512MiB", "with --memory: its memory limit, in MiB")
 	child := flag.String("child", "", "used by the command itself: scan or write")
 	profile := flag.String("cpuprofile", "", "with --child: write a profile of the processor")
 	flag.Parse()
 	if *child != "" {
 		if err := runChild(*child, *profile, flag.Args()); err != nil {
+			fmt.Fprintln(os.Stderr, "paimon:", err)
+			os.Exit(1)
+		}
+		return
+	}
+	if *memory {
+		m.rows, m.dir = b.rows, b.dir
+		err := m.run(func(what string, args ...string) error {
+			_, err := b.child(nil, what, args...)
+			return err
+		})
+		if err != nil {
 			fmt.Fprintln(os.Stderr, "paimon:", err)
 			os.Exit(1)
 		}
