@@ -96,6 +96,9 @@ const (
 	upkeepMaxGap = 2 * time.Minute
 	// upkeepKeep is the pause between two looks at what has to expire.
 	upkeepKeep = 5 * time.Second
+	// upkeepKeepMost bounds it: what has to expire grows meanwhile, and so would the
+	// next pause.
+	upkeepKeepMost = 30 * time.Second
 	// upkeepCommits commits bring a look at a table forward, twice as many after
 	// each that found nothing, up to upkeepIdle times.
 	upkeepCommits = 5
@@ -317,7 +320,7 @@ func (u *Upkeep) work(ctx context.Context, dir string, k *kept) {
 		k.due = now.Add(k.gap)
 	}
 	if keep {
-		k.keep = now.Add(max(upkeepKeep, 5*took))
+		k.keep = now.Add(max(upkeepKeep, min(5*took, upkeepKeepMost)))
 	}
 	if err == nil || ctx.Err() != nil {
 		k.quiet = false
