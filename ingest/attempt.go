@@ -94,6 +94,13 @@ func (a *attempt) run(ctx context.Context) (err error) {
 		return err
 	}
 	a.reached = true
+	if r, ok := a.src.(source.Retaining); ok {
+		d, err := r.Retention(ctx)
+		if err != nil {
+			return err
+		}
+		a.p.set(func(s *Status) { s.Retention = d })
+	}
 	if err := a.open(ctx); err != nil {
 		return err
 	}

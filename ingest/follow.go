@@ -263,6 +263,7 @@ func (f *follower) tick() error {
 		}
 		return f.commit(copies)
 	}
+	f.a.p.set(func(s *Status) { s.Behind = 0 })
 	f.a.set.Advance(f.stream.Position())
 	return f.a.set.SaveStateSoon(f.a.work, stateIdle)
 }
@@ -550,7 +551,7 @@ func (f *follower) commit(copies bool) error {
 	a.p.set(func(s *Status) {
 		s.RowsCommitted += rows
 		s.Rounds++
-		s.Lag = lag
+		s.Lag, s.Behind = lag, max(lag, 0)
 	})
 	a.showTables()
 	return a.set.SaveStateSoon(a.work, stateBusy)

@@ -30,8 +30,13 @@ type Status struct {
 	Position string // of the source, as last committed; canonical JSON
 	// Lag is the time between the source's commit and ours of the newest
 	// transaction; while nothing is waiting it is the last known; -1 is unknown.
-	Lag     time.Duration
-	Started time.Time
+	Lag time.Duration
+	// Behind is how old the newest transaction was when it was committed, 0 while
+	// nothing waits.
+	Behind time.Duration
+	// Retention is for how long the source keeps its log; 0 is unknown or for ever.
+	Retention time.Duration
+	Started   time.Time
 	// Error is why the pipeline failed or what it is waiting for, "" otherwise.
 	Error string
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/thermocline/thermocline/ingest/pipeline"
 )
@@ -15,7 +16,7 @@ import (
 // alone, while the source is changing.
 func TestVerify(t *testing.T) {
 	ctx := context.Background()
-	srv := newServer(t)
+	srv := newServer(t, "--expire-logs-days=0.5")
 	srv.db.SetMaxOpenConns(1)
 	srv.exec("CREATE DATABASE c", "USE c", "CREATE TABLE a (id INT, d DECIMAL(30,2), s VARCHAR(9), PRIMARY KEY (id, s))", "CREATE TABLE b (id INT PRIMARY KEY, v INT, t TIMESTAMP(3) NULL)",
 		"CREATE TABLE soft (id INT PRIMARY KEY)", "INSERT INTO a SELECT seq, seq / 7, CONCAT('k', seq) FROM seq_1_to_500", "INSERT INTO b SELECT seq, seq, NOW(3) FROM seq_1_to_300", "INSERT INTO soft VALUES (1),(2)")
@@ -66,6 +67,9 @@ transform:
 		if err := WriteVerified(&out, list); (err != nil) != (len(want) > 3) || !strings.Contains(out.String(), "c.a: ") {
 			t.Errorf("%v\n%s", err, out.String())
 		}
+	}
+	if d := r.Status()[0].Retention; d != 12*time.Hour {
+		t.Errorf("the source keeps its log for %s", d)
 	}
 	check("c.a  0", "c.b  0", "c.soft  0") // whatever is on its way is left out
 	srv.exec("SET sql_log_bin = 0", "DELETE FROM a WHERE id = 7", "INSERT INTO a VALUES (7001, 1, 'new')", "UPDATE a SET d = 0 WHERE id = 8", "UPDATE b SET v = 99 WHERE id = 200", "SET sql_log_bin = 1",

@@ -36,6 +36,8 @@ type config struct {
 	HTTPListen  string   `yaml:"http-listen"`
 	Pprof       bool     `yaml:"pprof"`
 	Pipelines   []string `yaml:"pipelines"`
+	// Alerts tell people of pipelines that fall behind or stop; file only.
+	Alerts *alertConfig `yaml:"alerts"`
 }
 
 func defaults() config {
@@ -110,6 +112,9 @@ func resolve(flags config, file string, pipelines []string) (config, error) {
 				return c, err
 			}
 		}
+	}
+	if _, err := c.Alerts.watcher(); err != nil {
+		return c, err
 	}
 	for _, p := range c.Pipelines {
 		if _, err := os.Stat(p); err != nil {

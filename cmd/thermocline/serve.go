@@ -130,6 +130,13 @@ func startInstance(ctx context.Context, cfg config) (_ *instance, err error) {
 			}
 		}
 		in.wait.Go(func() { in.watchLease(run) })
+		watch, err := cfg.Alerts.watcher()
+		if err != nil {
+			return nil, err
+		}
+		if watch != nil {
+			in.wait.Go(func() { watch.Run(run, in.runner.Status) })
+		}
 	case errs.Is(err, errs.LeaseHeld):
 		slog.Warn("running without pipelines and maintenance", "because", err)
 		if len(cfg.Pipelines) > 0 {

@@ -81,6 +81,12 @@ type Source interface {
 	Close() error
 }
 
+// Retaining is a Source that removes its log by age.
+type Retaining interface {
+	// Retention returns for how long the log is kept; 0 is for ever, or unknown.
+	Retention(ctx context.Context) (time.Duration, error)
+}
+
 // Position is a set of transactions: everything up to a point of the source's
 // log. It is immutable.
 type Position interface {

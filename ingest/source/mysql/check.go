@@ -89,7 +89,7 @@ func (s *Source) check(ctx context.Context) (*server, error) {
 
 // variables reads the global variables that matter; absent ones are left out.
 func (s *Source) variables(ctx context.Context, db *sql.DB) (map[string]string, error) {
-	rows, err := db.QueryContext(ctx, `SHOW GLOBAL VARIABLES WHERE Variable_name IN ('version', 'log_bin', 'binlog_format', 'binlog_row_image',
+	rows, err := db.QueryContext(ctx, `SHOW GLOBAL VARIABLES WHERE Variable_name IN ('version', 'binlog_expire_logs_seconds', 'expire_logs_days', 'log_bin', 'binlog_format', 'binlog_row_image',
 		'binlog_row_value_options', 'gtid_mode', 'server_uuid', 'server_id', 'lower_case_table_names', 'innodb_native_foreign_keys')`)
 	if err != nil {
 		return nil, s.fault("read the variables", err)
@@ -183,6 +183,25 @@ func (s *Source) checkGrants(ctx context.Context, db *sql.DB, sv *server) error 
 		return notReady("check %s: the account %s lacks %s; run GRANT SELECT, REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO it", s.Address(), s.opt.user, strings.Join(missing, " and "))
 	}
 	return nil
+}
+
+// Retention implements source.Retaining.
+func (s *Source) Retention(ctx context.Context) (time.Duration, error) {
+	db, err := s.pool()
+	if err != nil {
+		return 0, err
+	}
+	v, err := s.variables(ctx, db)
+	if err != nil {
+		return 0, err
+	}
+	if n, err := strconv.ParseInt(v["binlog_expire_logs_seconds"], 10, 64); err == nil && n > 0 {
+		return time.Duration(n) * time.Second, nil
+	}
+	if n, err := strconv.ParseFloat(v["expire_logs_days"], 64); err == nil && n > 0 {
+		return time.Duration(n * 24 * float64(time.Hour)), nil
+	}
+	return 0, nil
 }
 
 // Identity implements source.Source.
