@@ -132,7 +132,7 @@ var kinds = map[errs.Kind]code{
 	errs.DeprecatedNational:  {3720, "HY000"},
 	errs.JSONTableMissing:    {3665, "22035"},
 	errs.JSONTableScalar:     {3666, "22036"},
-	errs.TableFuncAlias:      {3667, "HY000"},
+	errs.TableFuncAlias:      {3667, "42000"},
 	errs.JSONTableRange:      {3669, "22003"},
 	errs.InvalidJSONCast:     {3156, "22018"},
 	errs.UnsignedComplement:  {1105, "HY000"},
