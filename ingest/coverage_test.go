@@ -1,0 +1,24 @@
+package ingest
+
+// What is tested where, by the subjects in which copies of change streams go wrong.
+// A dash is not covered.
+//
+//	row in the log before SELECT sees it     positions of consistent reads: source/mysql TestSnapshotIsolation; chunks lie below changes: TestLayers, TestCopyInChunks; with semi-sync: –
+//	kill at every step                       TestCrashEverywhere: calls, files, chunks, schema
+//	commit that succeeded and said no        TestCrashEverywhere (steps that happen and whose reply is lost), sink TestState
+//	foreign writers and expiry               –
+//	rolled back, stopped and running         TestStartChecks, TestRolledBackWhileFollowed
+//	two processes, one pipeline              TestFenced, sink TestState
+//	every type, copy and log alike           source/mysql TestZoo, TestZooMySQL
+//	keys that differ by case, while copied   TestCopyInChunks, source/mysql TestKeyChange
+//	statements of every kind                 source/mysql TestHistory; TestSchemaChanges; while down: TestSchemaChangedWhileDown; under crashes: TestCrashEverywhere/schema
+//	gh-ost, pt-osc, twice                    TestMigrationTools; begun before a restart: –
+//	key changes over buckets and partitions  TestCrashEverywhere, TestRoutesToLake, source/mysql TestKeyChange
+//	a transaction larger than memory         TestLargeTransaction; killed in its middle: –
+//	XA                                       the table stops: source/mysql TestStops; followed: –
+//	failover, purged log                     refused: source/mysql TestResume, TestStartChecks; healed: –
+//	cut connections, restarted server        TestConnectionCut, TestServerRestart
+//	patterns and rules                       route, pipeline, transform tests
+//	TRUNCATE, followed or not                TestSchemaChanges, TestTruncateFollowed, TestExceptionBehavior
+//	log files numbered beyond 999999         source/mysql TestPositions
+//	compressed transactions, tagged GTIDs    source/mysql TestFollowMySQL (needs a MySQL)
