@@ -44,7 +44,10 @@ func (c *scope) function(e *syntax.FuncCall) (expr.Expr, error) {
 		}
 		format := textOf("%Y-%m-%d")
 		if len(e.Args) == 2 {
-			format = arg(1)
+			var err error
+			if format, err = patternOf(arg(1)); err != nil {
+				return nil, err
+			}
 		}
 		return again(callOf("DATE", callOf("STR_TO_DATE", arg(0), format)))
 	case "TO_TIMESTAMP":
@@ -54,7 +57,11 @@ func (c *scope) function(e *syntax.FuncCall) (expr.Expr, error) {
 		if len(e.Args) == 1 {
 			return again(&syntax.Cast{X: arg(0), Type: &syntax.DataType{Name: "DATETIME", HasLength: true, Length: 3}})
 		}
-		return again(&syntax.Cast{X: callOf("STR_TO_DATE", arg(0), arg(1)), Type: &syntax.DataType{Name: "DATETIME", HasLength: true, Length: 3}})
+		format, err := patternOf(arg(1))
+		if err != nil {
+			return nil, err
+		}
+		return again(&syntax.Cast{X: callOf("STR_TO_DATE", arg(0), format), Type: &syntax.DataType{Name: "DATETIME", HasLength: true, Length: 3}})
 	case "TO_TIMESTAMP_LTZ":
 		return c.toInstant(e)
 	case "DATE_FORMAT_TZ":
@@ -115,6 +122,55 @@ func (c *scope) function(e *syntax.FuncCall) (expr.Expr, error) {
 		return again(&syntax.Binary{Op: syntax.OpEq, L: callOf("RIGHT", arg(0), callOf("CHAR_LENGTH", arg(1))), R: arg(1)})
 	}
 	return nil, nil
+}
+
+// patternLetters are the letters of Java's date patterns in MySQL's spelling.
+var patternLetters = map[string]string{"yyyy": "%Y", "yy": "%y", "MM": "%m", "M": "%c", "dd": "%d", "d": "%e", "HH": "%H", "H": "%k", "hh": "%h", "mm": "%i", "ss": "%s",
+	"SSSSSS": "%f", "SSS": "%f", "a": "%p"}
+
+// patternOf turns a pattern such as yyyy-MM-dd, by which Flink reads texts, into
+// a format of STR_TO_DATE. One with % is MySQL's already.
+func patternOf(e syntax.Expr) (syntax.Expr, error) {
+	l, ok := e.(*syntax.StringLit)
+	if !ok {
+		return nil, errs.Unsupportedf(-1, "a date pattern that is no literal")
+	}
+	p := l.Value
+	if strings.Contains(p, "%") {
+		return l, nil
+	}
+	letter := func(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
+	var sb strings.Builder
+	for i := 0; i < len(p); {
+		if p[i] == '\'' { // quoted text; '' is a quote
+			end := strings.IndexByte(p[i+1:], '\'')
+			if end < 0 {
+				return nil, errs.Userf(errs.InvalidConfig, "the date pattern %q has an open quote", p)
+			}
+			if end == 0 {
+				sb.WriteByte('\'')
+			}
+			sb.WriteString(p[i+1 : i+1+end])
+			i += end + 2
+			continue
+		}
+		if !letter(p[i]) {
+			sb.WriteByte(p[i])
+			i++
+			continue
+		}
+		end := i
+		for end < len(p) && p[end] == p[i] {
+			end++
+		}
+		f, ok := patternLetters[p[i:end]]
+		if !ok {
+			return nil, errs.Unsupportedf(-1, "%s in the date pattern %q", p[i:end], p)
+		}
+		sb.WriteString(f)
+		i = end
+	}
+	return textOf(sb.String()), nil
 }
 
 // subscript is JSON's: x['k'] is a member, x[n] the n-th element, from 1.
