@@ -43,7 +43,7 @@ func kindOf(v value) kind {
 		if len(digits) > 1 && digits[0] == '0' && digits[1] >= '0' && digits[1] <= '9' {
 			return text // leading zeros mean something
 		}
-		if strings.IndexAny(s, ".eE") >= 0 {
+		if strings.ContainsAny(s, ".eE") {
 			return real
 		}
 		if _, err := strconv.ParseInt(s, 10, 64); err == nil {
@@ -292,7 +292,7 @@ func storing(t catalog.Type) func(v *vector.Vec, x value) string {
 
 // unscaled reads a decimal number with at most scale digits behind the point.
 func unscaled(s string, scale int) (*big.Int, bool) {
-	if !isNumber(s) || strings.IndexAny(s, "eE") >= 0 {
+	if !isNumber(s) || strings.ContainsAny(s, "eE") {
 		return nil, false
 	}
 	whole, frac, _ := strings.Cut(s, ".")
