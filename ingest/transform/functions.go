@@ -64,6 +64,16 @@ func (c *scope) function(e *syntax.FuncCall) (expr.Expr, error) {
 		return again(&syntax.Cast{X: callOf("STR_TO_DATE", arg(0), format), Type: &syntax.DataType{Name: "DATETIME", HasLength: true, Length: 3}})
 	case "TO_TIMESTAMP_LTZ":
 		return c.toInstant(e)
+	case "DATE_FORMAT", "FROM_UNIXTIME":
+		// Flink's formats are Java's patterns: 'HH:mm' is no constant text.
+		if len(e.Args) != 2 || !javaPattern(arg(1)) {
+			return nil, nil
+		}
+		format, err := shownPattern(arg(1))
+		if err != nil {
+			return nil, err
+		}
+		return again(callOf(name, arg(0), format))
 	case "DATE_FORMAT_TZ":
 		// DATE_FORMAT_TZ(instant, format, zone): an instant in a zone.
 		if err := arguments(e, 3, 3); err != nil {
@@ -84,7 +94,13 @@ func (c *scope) function(e *syntax.FuncCall) (expr.Expr, error) {
 		if err != nil {
 			return nil, err
 		}
-		format, err := again(arg(1))
+		pattern := arg(1)
+		if javaPattern(pattern) {
+			if pattern, err = shownPattern(pattern); err != nil {
+				return nil, err
+			}
+		}
+		format, err := again(pattern)
 		if err != nil {
 			return nil, err
 		}
@@ -126,7 +142,7 @@ func (c *scope) function(e *syntax.FuncCall) (expr.Expr, error) {
 
 // patternLetters are the letters of Java's date patterns in MySQL's spelling.
 var patternLetters = map[string]string{"yyyy": "%Y", "yy": "%y", "MM": "%m", "M": "%c", "dd": "%d", "d": "%e", "HH": "%H", "H": "%k", "hh": "%h", "mm": "%i", "ss": "%s",
-	"SSSSSS": "%f", "SSS": "%f", "a": "%p"}
+	"SSSSSS": "%f", "SSS": "%f", "a": "%p", "h": "%l", "DDD": "%j", "EEE": "%a", "EEEE": "%W", "MMM": "%b", "MMMM": "%M"}
 
 // patternOf turns a pattern such as yyyy-MM-dd, by which Flink reads texts, into
 // a format of STR_TO_DATE. One with % is MySQL's already.
@@ -171,6 +187,22 @@ func patternOf(e syntax.Expr) (syntax.Expr, error) {
 		i = end
 	}
 	return textOf(sb.String()), nil
+}
+
+// javaPattern reports whether a format is a pattern of Java's: it has letters and
+// no %.
+func javaPattern(e syntax.Expr) bool {
+	l, ok := e.(*syntax.StringLit)
+	return ok && !strings.Contains(l.Value, "%") && strings.ContainsFunc(l.Value, func(c rune) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' })
+}
+
+// shownPattern is patternOf for a format that dates are shown in: MySQL has no
+// milliseconds there.
+func shownPattern(e syntax.Expr) (syntax.Expr, error) {
+	if l := e.(*syntax.StringLit); strings.Contains(strings.ReplaceAll(l.Value, "SSSSSS", ""), "SSS") {
+		return nil, errs.Unsupportedf(-1, "milliseconds (SSS) in the date pattern %q; write SSSSSS", l.Value)
+	}
+	return patternOf(e)
 }
 
 // subscript is JSON's: x['k'] is a member, x[n] the n-th element, from 1.
