@@ -451,7 +451,9 @@ func (b *bench) report(lines []*line) error {
 		}
 		against := "duckdb"
 		if b.noDuck {
-			against = "base"
+			if against = "base"; b.base == "" {
+				against = "wire"
+			}
 		}
 		fmt.Fprintf(&s, "\n### %s\n\n| query | CPU ms", b.database(suite))
 		var others []string
@@ -462,8 +464,13 @@ func (b *bench) report(lines []*line) error {
 			}
 		}
 		fmt.Fprintf(&s, " | ratio | wall ms | %s | ratio | answers |\n|%s\n", against, strings.Repeat("---|", 7+len(others)))
-		geo := map[string]float64{}
-		counted, worst := 0, 0.0
+		geo := map[string][]float64{} // logarithms of ratios
+		add := func(name string, ratio float64) {
+			if !math.IsNaN(ratio) {
+				geo[name] = append(geo[name], math.Log(ratio))
+			}
+		}
+		worst := 0.0
 		for _, l := range own {
 			fmt.Fprintf(&s, "| %s | %.1f", strings.TrimPrefix(l.q.name, suite+"-"), 1e3*l.by["ours"].median(shot.cpuOf))
 			for _, e := range others {
@@ -480,18 +487,22 @@ func (b *bench) report(lines []*line) error {
 				answers = strings.ReplaceAll(l.answers, "|", "/")
 			}
 			fmt.Fprintf(&s, " | %.2f | %.1f | %.1f | %.2f | %s |\n", cpu, 1e3*l.by["ours"].median(shot.wallOf), vs, wall, answers)
-			if math.IsNaN(cpu) {
-				continue
+			if !math.IsNaN(cpu) {
+				worst = max(worst, cpu)
 			}
-			counted++
-			worst = max(worst, cpu)
-			geo["cpu"] += math.Log(cpu)
-			geo["wall"] += math.Log(wall)
-			geo["wire"] += math.Log(l.ratio("wire", "ours", shot.cpuOf))
-			geo["base"] += math.Log(l.ratio("ours", "base", shot.cpuOf))
+			add("cpu", cpu)
+			add("wall", wall)
+			add("wire", l.ratio("wire", "ours", shot.cpuOf))
+			add("base", l.ratio("ours", "base", shot.cpuOf))
 		}
-		mean := func(k string) float64 { return math.Exp(geo[k] / float64(counted)) }
-		fmt.Fprintf(&s, "\nGeometric mean of %d ratios to %s: **%.2f** by CPU time, %.2f by wall time; the worst by CPU %.2f.", counted, against, mean("cpu"), mean("wall"), worst)
+		mean := func(name string) float64 {
+			sum := 0.0
+			for _, x := range geo[name] {
+				sum += x
+			}
+			return math.Exp(sum / float64(len(geo[name])))
+		}
+		fmt.Fprintf(&s, "\nGeometric mean of %d ratios to %s: **%.2f** by CPU time, %.2f by wall time; the worst by CPU %.2f.", len(geo["cpu"]), against, mean("cpu"), mean("wall"), worst)
 		if b.binary != "" {
 			fmt.Fprintf(&s, " Over the MySQL port: %.2f times the CPU time of the same in process.", mean("wire"))
 		}

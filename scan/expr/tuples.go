@@ -76,9 +76,18 @@ func (t *tupleSet) addWhole(g uint32, x int64) bool {
 	}
 }
 
+// larger is the size of the next table: small ones grow quickly, of large ones most
+// would stay empty.
+func larger(n int) int {
+	if n < 1<<16 {
+		return max(256, 4*n)
+	}
+	return 2 * n
+}
+
 func (t *tupleSet) growWhole() {
 	old := t.wholes
-	t.wholes = make([]wholeEntry, max(256, 4*len(old)))
+	t.wholes = make([]wholeEntry, larger(len(old)))
 	mask := uint64(len(t.wholes) - 1)
 	for _, e := range old {
 		if e.mark == 0 {
@@ -133,7 +142,7 @@ func (t *tupleSet) add(h uint64, next int, equal func(at int) bool) bool {
 }
 
 func (t *tupleSet) grow() {
-	t.slots = make([]uint64, max(256, 4*len(t.slots)))
+	t.slots = make([]uint64, larger(len(t.slots)))
 	mask := uint64(len(t.slots) - 1)
 	for i, h := range t.hashes {
 		at := h & mask
