@@ -108,7 +108,7 @@ func TestLifeOfTables(t *testing.T) {
 			{catalog.Identifier{Database: "../x", Table: "x"}, errs.UnknownDatabase, ""},
 			{catalog.Identifier{Database: "sales", Table: "orders", Branch: "b"}, errs.UnknownTable, "branch"},
 			{catalog.Identifier{Database: "sales", Table: "orders", System: "snapshot"}, errs.UnknownTable, "snapshots"},
-			{catalog.Identifier{Database: "sales", Table: "orders", System: "file_indexes"}, errs.NotSupported, "file_indexes"},
+			{catalog.Identifier{Database: "sales", Table: "orders", System: "file_index"}, errs.UnknownTable, "file_indexes"},
 		} {
 			_, err := c.Table(ctx, x.id)
 			kind(t, err, x.kind, x.text)

@@ -61,8 +61,8 @@ func (s *directorySyncs) pass(dir string, d *directorySync) {
 	d.next = nil
 	go func() { // those who wait for r wait for it
 		r.err = fsyncDir(dir)
-		close(r.done)
 		s.pass(dir, d)
+		close(r.done)
 	}()
 }
 
