@@ -155,7 +155,6 @@ func TestLoadErrors(t *testing.T) {
 func TestLoadUnsupported(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{edit("type: paimon", "type: iceberg"), "the sink type iceberg"},
-		{edit("scan.newly-added-table.enabled: true", "scan.startup.mode: timestamp"), "scan.startup.mode: timestamp"},
 		{edit("local-time-zone: UTC", "user-defined-function: x"), "user-defined-function"},
 		{edit("metastore: filesystem", "metastore: hive"), "catalog.properties.metastore: hive"},
 	} {

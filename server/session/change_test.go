@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/thermocline/thermocline/internal/errs"
 	"github.com/thermocline/thermocline/server/metadata"
@@ -164,7 +165,10 @@ func TestKilledChange(t *testing.T) {
 		done <- err
 	}()
 	other := session(t, srv, OpenOptions{})
-	for query(t, other, "SELECT COUNT(*) FROM information_schema.processlist WHERE state = 'updating' AND info LIKE 'UPDATE t%'") != "1" {
+	for begin := time.Now(); query(t, other, "SELECT COUNT(*) FROM information_schema.processlist WHERE state LIKE 'updating%' AND info LIKE 'UPDATE t%'") != "1"; {
+		if time.Since(begin) > time.Minute {
+			t.Fatal("the process list does not show the UPDATE: ", query(t, other, "SELECT id, state, info FROM information_schema.processlist"))
+		}
 	}
 	query(t, other, "KILL QUERY "+uitoa(s.ID()))
 	if err := <-done; !errs.Is(err, errs.Killed) && !errors.Is(err, context.Canceled) {

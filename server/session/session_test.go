@@ -578,7 +578,6 @@ func TestRefusals(t *testing.T) {
 		"CREATE PROCEDURE p() SELECT 1":                             "CREATE PROCEDURE",
 		"CHECK TABLE orders":                                        "CHECK TABLE",
 		"LOAD DATA INFILE 'x' INTO TABLE orders":                    "LOAD DATA",
-		"SELECT 1 INTO @x":                                          "INTO",
 		"SET PERSIST max_connections = 5":                           "SET PERSIST",
 		"CREATE CATALOG c WITH ('type'='paimon')":                   "CREATE CATALOG",
 		"SET ROLE ALL": "SET ROLE",

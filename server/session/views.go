@@ -187,12 +187,14 @@ func (s *Session) createView(ctx context.Context, x *syntax.CreateView, run *sta
 	if err != nil {
 		return err
 	}
-	v.Definer, v.Created = definer.String(), s.srv.now().UTC().Truncate(time.Second)
+	// The columns are found with the rights of who makes it: the definer may be
+	// nobody yet.
+	v.Definer, v.Created = s.account.Identity.String(), s.srv.now().UTC().Truncate(time.Second)
 	schema, err := viewSchema(ctx, n, v, run.environment())
 	if err != nil {
 		return err
 	}
-	v.Fields = schema.Fields
+	v.Definer, v.Fields = definer.String(), schema.Fields
 	err = vs.CreateView(ctx, v, x.OrReplace || x.Alter)
 	if x.IfNotExists && errs.Is(err, errs.TableExists) {
 		s.warn("Note", err)
