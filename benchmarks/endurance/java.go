@@ -201,14 +201,14 @@ func (w *javaWriter) op(line string) error {
 	for {
 		answer, err := w.done.ReadString('\n')
 		if err != nil {
-			return fmt.Errorf("Java ended at %s: %w", line, err)
+			return fmt.Errorf("run %s in Java: its output ended: %w", line, err)
 		}
 		switch answer = strings.TrimSpace(answer); {
 		case answer == op.Op:
 			return nil
 		case strings.Contains(answer, "Exception"):
 			rest, _ := io.ReadAll(io.LimitReader(w.done, 4000))
-			return fmt.Errorf("Java at %s: %s\n%s", line, answer, rest)
+			return fmt.Errorf("run %s in Java: %s\n%s", line, answer, rest)
 		}
 	}
 }
@@ -243,7 +243,7 @@ func compareJava(ctx context.Context, program, table string, parts []map[int64]i
 	for line := range bytes.Lines(lines) {
 		var row [3]int64
 		if err := json.Unmarshal(line, &row); err != nil {
-			return fmt.Errorf("Java's row %s: %w", line, err)
+			return fmt.Errorf("parse the row %s of Java: %w", line, err)
 		}
 		if p := row[0]; p < 0 || p >= int64(len(parts)) {
 			return fmt.Errorf("WRONG: Java has a row %v", row)
