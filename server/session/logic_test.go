@@ -148,7 +148,7 @@ func (r logicRecord) check(ctx context.Context, s *Session) string {
 // answer (testkit.Settings); with THERMOCLINE_LAWS=all, all files under all of them.
 func TestLogic(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes seconds")
+		t.Skip("takes seconds; run without -short")
 	}
 	files, err := filepath.Glob(filepath.Join(testkit.Shared(t, "fixtures/logictest"), "*.test"))
 	if err != nil {

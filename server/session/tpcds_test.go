@@ -147,7 +147,7 @@ func sameAnswer(got, want [][]string) string {
 // 0.01 in make test.
 func TestTPCDS(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes seconds")
+		t.Skip("takes seconds; run without -short")
 	}
 	data := testkit.Tool(t, "THERMOCLINE_TPCDS")
 	fixtures := testkit.Shared(t, "fixtures/tpcds")
