@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/thermocline/thermocline/connector/fileio"
-	"github.com/thermocline/thermocline/connector/files"
 	"github.com/thermocline/thermocline/connector/paimon"
 	"github.com/thermocline/thermocline/ingest"
 	"github.com/thermocline/thermocline/internal/errs"
@@ -163,9 +162,9 @@ func startInstance(ctx context.Context, cfg config) (_ *instance, err error) {
 		CatalogControl: named,
 		Memory:         share(root, "query", queryShare),
 		Spill:          in.spill,
-		Files:          &files.Store{Files: w.files, Formats: formats()},
+		Files:          plainFiles(w),
 		FileRoots:      cfg.FileRoots,
-		Temporary:      temporaryTables,
+		Temporary:      temporaryTables(plainFiles(w)),
 		Accounts:       users,
 		Pipelines:      control{in.runner, named.roots(w.path)},
 		Version:        version,

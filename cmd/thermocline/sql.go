@@ -9,7 +9,6 @@ import (
 	"os"
 
 	"github.com/thermocline/thermocline/connector/fileio"
-	"github.com/thermocline/thermocline/connector/files"
 	"github.com/thermocline/thermocline/server/mysql"
 	"github.com/thermocline/thermocline/server/session"
 )
@@ -103,9 +102,9 @@ func openSession(ctx context.Context, warehouse, format string, options map[stri
 		CatalogControl: catalogControl{store: store, cache: w.cache, configure: w.configure},
 		Memory:         share(root, "query", queryShare),
 		Spill:          spill,
-		Files:          &files.Store{Files: w.files, Formats: formats()},
+		Files:          plainFiles(w),
 		AnyFile:        true,
-		Temporary:      temporaryTables,
+		Temporary:      temporaryTables(plainFiles(w)),
 		Version:        version,
 		ErrorCode:      mysql.ErrorCode,
 	})

@@ -13,6 +13,7 @@ import (
 	"github.com/thermocline/thermocline/catalog"
 	"github.com/thermocline/thermocline/catalog/filesystem"
 	"github.com/thermocline/thermocline/connector/fileio"
+	"github.com/thermocline/thermocline/connector/files"
 	"github.com/thermocline/thermocline/connector/fileio/s3"
 	"github.com/thermocline/thermocline/connector/format"
 	"github.com/thermocline/thermocline/connector/format/avro"
@@ -87,8 +88,14 @@ func openWarehouse(path string, properties map[string]string, budget, cache *mem
 	return &warehouse{path: path, files: files, catalog: c, driver: driver, cache: cache, configure: configure}, nil
 }
 
-// temporaryTables makes the catalog of a session's temporary tables.
-func temporaryTables(pays *memory.Budget) catalog.Writable { return tables.NewCatalog(pays) }
+// temporaryTables makes the catalogs of sessions' temporary tables: in memory, and
+// folders of a store.
+func temporaryTables(s *files.Store) func(pays *memory.Budget) catalog.Writable {
+	return func(pays *memory.Budget) catalog.Writable { return files.NewDeclared(tables.NewCatalog(pays), s) }
+}
+
+// plainFiles are the files that statements name.
+func plainFiles(w *warehouse) *files.Store { return &files.Store{Files: w.files, Formats: formats()} }
 
 // sources are the sources that pipelines can name.
 func sources() map[string]source.Factory {

@@ -19,6 +19,7 @@ type csvRows struct {
 	null  string
 	width int
 	vals  []value
+	texts []bool // columns of which an empty field is the empty text
 }
 
 func csvReader(src io.Reader, o Options) *csv.Reader {
@@ -36,6 +37,10 @@ func csvReader(src io.Reader, o Options) *csv.Reader {
 
 func newCSV(src io.Reader, path string, o Options, fields []catalog.Field) (*csvRows, error) {
 	c := &csvRows{in: csvReader(src, o), path: path, null: o.Null, width: len(fields), vals: make([]value, len(fields))}
+	c.texts = make([]bool, len(fields))
+	for i, f := range fields {
+		c.texts[i] = o.EmptyText && emptyIsValue(f.Type)
+	}
 	if o.NoHeader {
 		return c, nil
 	}
@@ -80,9 +85,18 @@ func (c *csvRows) next() ([]value, int, error) {
 		return nil, 0, fault(c.path, line, "%d fields, %d are expected", len(rec), c.width)
 	}
 	for i, s := range rec {
-		c.vals[i] = value{text: s, there: s != "" && (c.null == "" || s != c.null)}
+		c.vals[i] = value{text: s, there: s != "" && (c.null == "" || s != c.null) || s == "" && c.texts != nil && c.texts[i]}
 	}
 	return c.vals, line, nil
+}
+
+// emptyIsValue reports whether the empty text is a value of a type.
+func emptyIsValue(t catalog.Type) bool {
+	switch t.Kind {
+	case catalog.Char, catalog.Varchar, catalog.Binary, catalog.Varbinary:
+		return true
+	}
+	return false
 }
 
 // columnNames are the names of a header; empty ones get a number.

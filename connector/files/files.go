@@ -12,7 +12,8 @@
 // are errors that name file and line; nothing is skipped or adjusted.
 //
 // A Table is what the files were when it was opened: the list of files is taken
-// once. Start reading at Store.Table.
+// once. A Folder is a table that is written as well. Start reading at Store.Table and
+// Store.Folder.
 package files
 
 import (
@@ -46,6 +47,11 @@ type Options struct {
 	Null      string // a field that is NULL, beside the empty one
 	// Text makes all columns that are found out STRING.
 	Text bool
+	// EmptyText says that an empty field of a STRING or BYTES column is the empty
+	// value, and NULL only in others.
+	EmptyText bool
+	// Loose passes over members of JSON objects that are no columns.
+	Loose bool
 }
 
 // ParseOptions reads the named arguments of a table function.
@@ -266,8 +272,8 @@ func (s *Store) below(ctx context.Context, dir string, elements []string) ([]fil
 		return err
 	}
 	for _, x := range list {
-		if strings.HasPrefix(x.Name, ".") || strings.HasPrefix(x.Name, "_") {
-			continue // hidden files and markers such as _SUCCESS
+		if hidden(x.Name) {
+			continue
 		}
 		at := dir + "/" + x.Name
 		switch dir {
@@ -305,6 +311,10 @@ func (s *Store) below(ctx context.Context, dir string, elements []string) ([]fil
 	}
 	return out, nil
 }
+
+// hidden says that a name is one of a file that is being written, or of a marker such
+// as _SUCCESS.
+func hidden(name string) bool { return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") }
 
 // fault is the error of a row that does not fit.
 func fault(file string, line int, text string, args ...any) error {

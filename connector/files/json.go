@@ -21,6 +21,7 @@ type jsonRows struct {
 	at    map[string]int
 	vals  []value
 	array bool // the file is one array
+	loose bool // members that are no columns do not matter
 	begun bool
 	ended bool
 }
@@ -168,6 +169,9 @@ func (r *jsonRows) next() ([]value, int, error) {
 			return r.vals, line, nil
 		}
 		i, known := r.at[name]
+		if !known && r.loose {
+			continue
+		}
 		if !known {
 			return nil, 0, fault(r.path, line, "'%s' is no column of the table; name it in columns => '…'", cut(name))
 		}

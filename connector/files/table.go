@@ -203,7 +203,9 @@ func (t *Table) text(ctx context.Context, f file, req connector.ScanRequest) (co
 	if t.options.Format == "csv" {
 		r.rows, err = newCSV(src, f.path, t.options, t.schema.Fields)
 	} else {
-		r.rows = newJSON(src, f.path, t.schema.Fields)
+		j := newJSON(src, f.path, t.schema.Fields)
+		j.loose = t.options.Loose
+		r.rows = j
 	}
 	if err != nil {
 		r.Close()

@@ -2,6 +2,8 @@ package files
 
 import (
 	"context"
+	"encoding/base64"
+	"fmt"
 	"io"
 	"math"
 	"math/big"
@@ -265,15 +267,48 @@ func storing(t catalog.Type) func(v *vector.Vec, x value) string {
 			v.AppendI32(int32(d.Unix() / 86400))
 			return ""
 		}
-	case catalog.Timestamp:
+	case catalog.Binary, catalog.Varbinary:
+		return func(v *vector.Vec, x value) string {
+			b, err := base64.StdEncoding.AppendDecode(nil, []byte(x.text))
+			if err != nil {
+				return " in base64"
+			}
+			if t.Length < catalog.MaxLength && len(b) > t.Length || t.Kind == catalog.Binary && len(b) != t.Length {
+				return fmt.Sprintf(": it has %d bytes", len(b))
+			}
+			v.AppendBytes(b)
+			return ""
+		}
+	case catalog.Time:
+		unit := int64(math.Pow10(9 - t.Length))
+		return func(v *vector.Vec, x value) string {
+			m, err := time.Parse("15:04:05.999999999", x.text)
+			if err != nil {
+				return " "
+			}
+			ns := m.Sub(m.Truncate(24 * time.Hour)).Nanoseconds()
+			if ns%max(unit, 1e6) != 0 {
+				return ": it has more digits of seconds"
+			}
+			v.AppendI32(int32(ns / 1e6))
+			return ""
+		}
+	case catalog.Timestamp, catalog.TimestampLTZ:
 		if t.Length > 6 {
 			return nil
 		}
 		unit := int64(math.Pow10(6 - t.Length))
 		return func(v *vector.Vec, x value) string {
-			m, ok := parseMoment(x.text)
+			s := x.text
+			if t.Kind == catalog.TimestampLTZ {
+				var ok bool
+				if s, ok = strings.CutSuffix(s, "Z"); !ok {
+					return ": it does not end in Z for UTC"
+				}
+			}
+			m, ok := parseMoment(s)
 			if !ok {
-				d, ok := parseDate(x.text)
+				d, ok := parseDate(s)
 				if !ok {
 					return " "
 				}

@@ -119,7 +119,7 @@ func CreateTable(t catalog.Table, flink bool) (string, error) {
 func withOptions(s *catalog.Schema, sep string) string {
 	var keys []string
 	for k := range s.Options {
-		if strings.HasPrefix(k, "mysql.type.") || k == "path" {
+		if strings.HasPrefix(k, "mysql.type.") || k == "path" && s.Options["connector"] == "" { // a lake table's path follows from its name
 			continue
 		}
 		keys = append(keys, k)

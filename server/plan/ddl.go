@@ -393,6 +393,7 @@ func (t *tableTypes) options(s *syntax.CreateTable, out *catalog.Schema) error {
 		switch {
 		case o.Key == "connector" && o.Value == "paimon":
 			continue
+		case o.Key == "connector" && o.Value == "filesystem" && s.Temporary:
 		case o.Key == "connector":
 			return errs.Unsupportedf(o.Pos(), "tables with 'connector' = '%s'", o.Value)
 		case strings.HasPrefix(o.Key, "mysql.type."):

@@ -42,6 +42,9 @@ func (s *Session) definable(stmt syntax.Statement) error {
 	if err := s.writable(stmt.Pos()); err != nil {
 		return err
 	}
+	if err := s.declare(stmt); err != nil {
+		return err
+	}
 	if err := s.authorizeDefinition(stmt); err != nil {
 		return err
 	}

@@ -4,12 +4,13 @@ import (
 	"context"
 
 	"github.com/thermocline/thermocline/catalog"
+	"github.com/thermocline/thermocline/internal/errs"
 	"github.com/thermocline/thermocline/internal/syntax"
 	"github.com/thermocline/thermocline/server/plan"
 )
 
-// Temporary tables are in memory, seen by the session that made them alone, and
-// gone with it. One hides a table of its name in the same database.
+// Temporary tables are in memory, or are files in a folder. The session that made them
+// alone sees them, and they are gone with it. One hides a table of its name in the same database.
 
 // temporary returns a temporary table beside the tables of a catalog.
 func (s *Session) temporary(catalogName, database, table string) (catalog.Table, bool) {
@@ -50,6 +51,39 @@ func (s *Session) dropTemporaries() {
 		}
 	}
 	s.temps = nil
+}
+
+// declare prepares the definition of a table of files, one with the option
+// 'connector' = 'filesystem': it is the session's, as in Flink, and the account must
+// be allowed to use the folder.
+func (s *Session) declare(stmt syntax.Statement) error {
+	x, ok := stmt.(*syntax.CreateTable)
+	if !ok {
+		return nil
+	}
+	option := func(k string) (string, int) {
+		for _, o := range x.With {
+			if o.Key == k {
+				return o.Value, o.Pos()
+			}
+		}
+		return "", -1
+	}
+	if c, pos := option("connector"); c != "filesystem" {
+		return nil
+	} else if s.srv.cfg.Files == nil {
+		return errs.Unsupportedf(pos, "files here")
+	}
+	if dir, _ := option("path"); dir != "" {
+		if err := s.mayUseFile(dir); err != nil {
+			return err
+		}
+	}
+	if !x.Temporary {
+		x.Temporary = true
+		s.warn("Note", errs.Userf(errs.WrongArguments, "Table '%s' is this session's and gone with it; its files stay", x.Name.Object()))
+	}
+	return nil
 }
 
 // isTemporary reports whether a definition is about temporary tables only, which
