@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml"
+	"golang.org/x/sys/unix"
 
 	"github.com/thermocline/thermocline/connector/fileio"
 	"github.com/thermocline/thermocline/connector/fileio/s3"
@@ -160,6 +161,9 @@ func warehousePath(uri string) (string, error) {
 // everything reserves (DESIGN D18).
 func memoryRoot(limit string) (*memory.Budget, error) {
 	n := machineMemory() / 4 * 3
+	if m := debug.SetMemoryLimit(-1); m < n { // GOMEMLIMIT
+		n = m
+	}
 	if limit != "" {
 		var err error
 		if n, err = memory.ParseSize(limit); err != nil {
@@ -194,14 +198,21 @@ func share(b *memory.Budget, name string, percent int64) *memory.Budget {
 	return b.Child(name, b.Limit()/100*percent)
 }
 
-// machineMemory returns the memory of the cgroup, else of the machine, in bytes.
+// machineMemory returns the least of what the cgroups, ulimit -v and -d, and the
+// machine allow, in bytes.
 func machineMemory() int64 {
 	n := int64(math.MaxInt64)
-	for _, f := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
+	for _, f := range append(cgroupLimits(), "/sys/fs/cgroup/memory/memory.limit_in_bytes") {
 		if b, err := os.ReadFile(f); err == nil {
 			if x, err := strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64); err == nil {
 				n = min(n, x)
 			}
+		}
+	}
+	for _, r := range []int{unix.RLIMIT_AS, unix.RLIMIT_DATA} {
+		var l unix.Rlimit
+		if err := unix.Getrlimit(r, &l); err == nil && l.Cur < math.MaxInt64 {
+			n = min(n, int64(l.Cur))
 		}
 	}
 	if b, err := os.ReadFile("/proc/meminfo"); err == nil {
@@ -217,6 +228,21 @@ func machineMemory() int64 {
 		return 4 << 30
 	}
 	return n
+}
+
+// cgroupLimits returns the files with the memory limits of the process's cgroup and
+// of those above it.
+func cgroupLimits() (files []string) {
+	const root = "/sys/fs/cgroup"
+	b, _ := os.ReadFile("/proc/self/cgroup")
+	for line := range strings.Lines(string(b)) {
+		if path, ok := strings.CutPrefix(strings.TrimSpace(line), "0::"); ok {
+			for at := filepath.Clean("/" + path); at != "/"; at = filepath.Dir(at) {
+				files = append(files, filepath.Join(root, at, "memory.max"))
+			}
+		}
+	}
+	return append(files, filepath.Join(root, "memory.max"))
 }
 
 func runCheckConfig(_ context.Context, c *command, args []string) error {

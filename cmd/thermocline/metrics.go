@@ -6,6 +6,7 @@ import (
 
 	"github.com/thermocline/thermocline/connector/paimon"
 	"github.com/thermocline/thermocline/internal/memory"
+	"github.com/thermocline/thermocline/server/admission"
 	"github.com/thermocline/thermocline/server/mysql"
 )
 
@@ -33,6 +34,21 @@ func metrics(in *instance, wire *mysql.Server, root *memory.Budget) *prometheus.
 	counter("statements_total", "Statements that were run.", func() float64 { return float64(in.sessions.Counters().Statements) })
 	counter("statements_slow_total", "Statements longer than long_query_time.", func() float64 { return float64(in.sessions.Counters().SlowStatements) })
 	counter("statements_failed_total", "Statements that ended with an error.", func() float64 { return float64(in.sessions.Counters().Errors) })
+	for class, of := range map[string]admission.Class{"heavy": admission.Heavy, "light": admission.Light} {
+		figures := func() admission.Stats { return in.sessions.Queue().Stats(of) }
+		gauge := func(name, help string, f func() float64) {
+			reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "thermocline", Name: name, Help: help, ConstLabels: prometheus.Labels{"class": class}}, f))
+		}
+		counter := func(name, help string, f func() float64) {
+			reg.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Namespace: "thermocline", Name: name, Help: help, ConstLabels: prometheus.Labels{"class": class}}, f))
+		}
+		gauge("queries_running", "Queries of tables that run now.", func() float64 { return float64(figures().Running) })
+		gauge("queries_queued", "Queries that wait for their turn.", func() float64 { return float64(figures().Waiting) })
+		gauge("query_slots", "Queries that may run at once.", func() float64 { return float64(figures().Slots) })
+		counter("queries_queued_total", "Queries that had to wait.", func() float64 { return float64(figures().Waits) })
+		counter("query_queue_timeouts_total", "Queries that waited longer than lake_queue_timeout.", func() float64 { return float64(figures().Timeouts) })
+		counter("query_queue_seconds_total", "Time that queries waited.", func() float64 { return figures().Waited.Seconds() })
+	}
 	stats := func() paimon.UpkeepStats {
 		sum := in.care.stats()
 		if in.upkeep != nil {

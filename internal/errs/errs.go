@@ -131,6 +131,7 @@ const (
 	Timeout         Kind = "query timeout"            // 3024
 	TooManyClients  Kind = "too many connections"     // 1040
 	MemoryLimit     Kind = "memory limit"             // 1041-like resource error
+	QueueTimeout    Kind = "queue timeout"            // a query waited too long for its turn
 	DiskLimit       Kind = "disk limit"               // of temporary files
 	ShuttingDown    Kind = "shutting down"            // 1053
 	NoSuchThread    Kind = "unknown thread"           // 1094

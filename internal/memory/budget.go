@@ -1,6 +1,8 @@
 // Package memory accounts for memory that grows with data: buffers, hash
 // tables, sort runs, caches. Budgets form a tree (process, query, operator);
-// a reservation counts against every budget up to the root.
+// a reservation counts against every budget up to the root. A guaranteed budget
+// counts against its parent with what it was guaranteed, used or not, so that a
+// reservation within the guarantee never fails for want of memory elsewhere.
 //
 // Invariants: a budget never goes above its limit; what is reserved is released
 // exactly once; Close of a child with reservations left gives them back, so
@@ -22,6 +24,7 @@ import (
 type Budget struct {
 	name   string
 	limit  int64
+	least  int64 // guaranteed: parent counts at least this much
 	parent *Budget
 	used   atomic.Int64
 	peak   atomic.Int64
@@ -35,36 +38,77 @@ func (b *Budget) Child(name string, limit int64) *Budget {
 	return &Budget{name: name, limit: limit, parent: b}
 }
 
+// Guaranteed makes a budget below b that may always reserve least bytes, which b
+// sets aside until the budget is closed, and more while b has more. The error is
+// that b does not have them now.
+func (b *Budget) Guaranteed(name string, least, limit int64) (*Budget, error) {
+	if err := b.Reserve(least); err != nil {
+		return nil, err
+	}
+	return &Budget{name: name, limit: limit, least: least, parent: b}, nil
+}
+
+// charge is what a change of the use from before to after costs the parent.
+func (b *Budget) charge(before, after int64) int64 {
+	return max(after, b.least) - max(before, b.least)
+}
+
 // Reserve takes n bytes, or returns an error of class Resource that names the
 // budget and its limit. A nil budget grants everything.
 func (b *Budget) Reserve(n int64) error {
-	for at := b; at != nil; at = at.parent {
-		now := at.used.Add(n)
-		if at.limit > 0 && now > at.limit {
-			for undo := b; ; undo = undo.parent {
-				undo.used.Add(-n)
-				if undo == at {
-					break
-				}
-			}
-			return errs.New(errs.Resource, errs.MemoryLimit, "reserve %s: the %s limit of %s is reached (%s in use)",
-				FormatSize(n), at.name, FormatSize(at.limit), FormatSize(now-n))
-		}
-		for {
-			p := at.peak.Load()
-			if now <= p || at.peak.CompareAndSwap(p, now) {
-				break
-			}
+	if b == nil || n == 0 {
+		return nil
+	}
+	now := b.used.Add(n)
+	if b.limit > 0 && now > b.limit {
+		b.parent.add(b.charge(now-n, now)) // which the release gives back
+		b.Release(n)
+		return errs.New(errs.Resource, errs.MemoryLimit, "reserve %s: the %s limit of %s is reached (%s in use)",
+			FormatSize(n), b.name, FormatSize(b.limit), FormatSize(now-n))
+	}
+	cost := b.charge(now-n, now)
+	if err := b.parent.Reserve(cost); err != nil {
+		b.parent.add(cost)
+		b.Release(n)
+		return err
+	}
+	for {
+		p := b.peak.Load()
+		if now <= p || b.peak.CompareAndSwap(p, now) {
+			return nil
 		}
 	}
-	return nil
+}
+
+// add counts n bytes whatever the limits are.
+func (b *Budget) add(n int64) {
+	if b == nil || n == 0 {
+		return
+	}
+	now := b.used.Add(n)
+	b.parent.add(b.charge(now-n, now))
 }
 
 // Release gives n reserved bytes back.
-func (b *Budget) Release(n int64) {
-	for at := b; at != nil; at = at.parent {
-		at.used.Add(-n)
+func (b *Budget) Release(n int64) { b.add(-n) }
+
+// Room returns how many bytes could be reserved now. Unlimited is a very large
+// number.
+func (b *Budget) Room() int64 {
+	if b == nil {
+		return 1 << 62
 	}
+	used := b.used.Load()
+	room := max(0, b.least-used)
+	if up := b.parent.Room(); up < 1<<62-room {
+		room += up
+	} else {
+		room = 1 << 62
+	}
+	if b.limit > 0 {
+		room = min(room, b.limit-used)
+	}
+	return max(room, 0)
 }
 
 // Used returns the bytes reserved now, children included.
@@ -91,12 +135,15 @@ func (b *Budget) Limit() int64 {
 	return b.limit
 }
 
-// Close releases what is still reserved through b from b and its parents.
+// Close releases what is still reserved through b from b and its parents, and what
+// it was guaranteed. Nothing reserves through b any more.
 func (b *Budget) Close() {
 	if b == nil {
 		return
 	}
 	b.Release(b.used.Load())
+	b.parent.Release(b.least)
+	b.least = 0
 }
 
 // FormatSize prints bytes as 512MiB, 1.5GiB, 17B.

@@ -194,19 +194,8 @@ func (c compiler) scan(n *plan.Scan) (pipe, layout, error) {
 	}
 	x := c.x
 	p := pipe{start: func(ctx context.Context) ([]phase, error) {
-		schema := n.Use.Snapshot.Schema()
-		stored := func(pos int) (expr.PushColumn, bool) {
-			if pos < 0 || pos >= len(n.Cols) {
-				return expr.PushColumn{}, false
-			}
-			at := n.Cols[pos].Pos
-			f := schema.Fields[at]
-			return expr.PushColumn{Pos: at, Field: f, MySQLType: schema.MySQLType(f)}, true
-		}
-		var push *connector.Predicate
-		for _, e := range conds {
-			push = connector.AndOf(push, expr.ToPredicate(x.env.Expr, e, stored))
-		}
+		stored := storedColumns(n)
+		push := pushed(x.env.Expr, conds, stored)
 		var filters []*runtimeFilter
 		if !x.env.Options.NoPruning {
 			for _, f := range c.filters {

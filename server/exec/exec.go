@@ -32,6 +32,9 @@ type Env struct {
 	Options scan.Options
 	// Budget is the budget of all queries; the query takes a child of it.
 	Budget *memory.Budget
+	// Sure is how much of Budget is set aside for this query; 0: others have no
+	// less right to it.
+	Sure int64
 	// Spill is where operators put rows that do not fit their memory; nil: nowhere.
 	Spill *fileio.Scratch
 	// Meter, when set, counts what is read.

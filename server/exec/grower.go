@@ -12,12 +12,13 @@ import (
 // grower is an operator whose memory grows with its rows: its budget, and the
 // rule by which it spills.
 //
-// Every grower may always hold its fair share: a quarter of the query's memory
-// divided by the growers. Above it, a grower holds what it likes while the
-// query as a whole holds less than half of its memory; the rest is for what
-// does not spill (batches on their way, readers) and for the moments in which a
-// table is copied to grow. So one big operator gets half of the memory, and many
-// of them do not starve each other.
+// Every grower may always hold its fair share: a quarter of the memory that is
+// sure for the query, divided by the growers. Above it, a grower holds what it
+// likes while the query as a whole holds less than half of its memory; the rest is
+// for what does not spill (batches on their way, readers) and for the moments in
+// which a table is copied to grow. So one big operator gets half of the memory, and
+// many of them do not starve each other. When other queries need the memory that
+// this one could borrow, half of what is sure takes the place of half of all.
 type grower struct {
 	x      *query
 	name   string // for errors, as in "hash join"
@@ -68,7 +69,7 @@ func (g *grower) share() int64 {
 	if g.x.limit == 0 {
 		return 1 << 62
 	}
-	return max(g.x.limit/4/max(g.x.grow.Load(), 1), least)
+	return max(g.x.sure()/4/max(g.x.grow.Load(), 1), least)
 }
 
 // target is the memory that one of the operator's workers should fill before it
@@ -85,7 +86,20 @@ func (g *grower) full(n int64) bool {
 	if !g.spills() || g.x.limit == 0 || g.budget.Used()+n <= g.share() {
 		return false
 	}
-	return g.x.budget.Used()+n > g.x.limit/2
+	used := g.x.budget.Used() + n
+	if used > g.x.limit/2 {
+		return true
+	}
+	// The last that there is to borrow is for what cannot spill.
+	return used > g.x.sure()/2 && g.x.env.Budget.Room() < n+g.x.limit/8
+}
+
+// sure is the memory that the query can rely on.
+func (x *query) sure() int64 {
+	if s := x.env.Sure; s > 0 && s < x.limit {
+		return s
+	}
+	return x.limit
 }
 
 // account returns an account that the operator's budget pays.

@@ -174,6 +174,7 @@ var kinds = map[errs.Kind]code{
 	errs.Timeout:         {3024, "HY000"},
 	errs.TooManyClients:  {1040, "08004"},
 	errs.MemoryLimit:     {1041, "HY000"},
+	errs.QueueTimeout:    {1041, "HY000"},
 	errs.DiskLimit:       {1114, "HY000"},
 	errs.ShuttingDown:    {1053, "08S01"},
 	errs.NoSuchThread:    {1094, "HY000"},

@@ -79,14 +79,24 @@ func (run *statement) planning() *plan.Env {
 	return env
 }
 
+// admitting waits until the queries of a statement may run, and returns what they
+// run in.
+type admitting func(queries ...*plan.Query) (exec.Env, error)
+
 // change runs attempts of a statement until one has no conflict.
-func (s *Session) change(ctx context.Context, run *statement, verb string, attempt func(env *plan.Env, x exec.Env) (exec.Outcome, error)) (exec.Outcome, error) {
+func (s *Session) change(ctx context.Context, run *statement, verb string, attempt func(env *plan.Env, admit admitting) (exec.Outcome, error)) (exec.Outcome, error) {
 	pause := changePause
 	for n := 1; ; n++ {
 		s.state(verb)
-		x := run.executor()
-		x.Progress = func(rows uint64) { s.state(fmt.Sprintf("%s: %d rows", verb, rows)) }
-		out, err := attempt(run.changing(), x)
+		out, err := attempt(run.changing(), func(queries ...*plan.Query) (x exec.Env, err error) {
+			if err = run.admit(ctx, queries...); err != nil {
+				return x, err
+			}
+			s.state(verb)
+			x = run.executor()
+			x.Progress = func(rows uint64) { s.state(fmt.Sprintf("%s: %d rows", verb, rows)) }
+			return x, nil
+		})
 		if errs.ClassOf(err) != errs.Conflict || n >= changeTries || errs.Is(err, errs.Fenced) {
 			if err == nil {
 				s.touch(1)
@@ -120,8 +130,12 @@ func (s *Session) insert(ctx context.Context, x *syntax.Insert, run *statement) 
 	if err := s.changes(x, x.Pos()); err != nil {
 		return nil, err
 	}
-	out, err := s.change(ctx, run, "update", func(env *plan.Env, ex exec.Env) (exec.Outcome, error) {
+	out, err := s.change(ctx, run, "update", func(env *plan.Env, admit admitting) (exec.Outcome, error) {
 		ins, err := plan.BindInsert(ctx, x, env)
+		if err != nil {
+			return exec.Outcome{}, err
+		}
+		ex, err := admit(ins.Sources...)
 		if err != nil {
 			return exec.Outcome{}, err
 		}
@@ -161,12 +175,16 @@ func (s *Session) update(ctx context.Context, x *syntax.Update, run *statement) 
 	if err := s.changes(x, x.Pos()); err != nil {
 		return nil, err
 	}
-	out, err := s.change(ctx, run, "updating", func(env *plan.Env, ex exec.Env) (out exec.Outcome, err error) {
+	out, err := s.change(ctx, run, "updating", func(env *plan.Env, admit admitting) (out exec.Outcome, err error) {
 		u, err := plan.BindUpdate(ctx, x, env)
 		if err != nil {
 			return out, err
 		}
 		defer closing(u, &err)
+		ex, err := admit(u.Query)
+		if err != nil {
+			return out, err
+		}
 		return exec.Update(ctx, u, ex)
 	})
 	if err != nil {
@@ -181,12 +199,16 @@ func (s *Session) delete(ctx context.Context, x *syntax.Delete, run *statement) 
 	if err := s.changes(x, x.Pos()); err != nil {
 		return nil, err
 	}
-	out, err := s.change(ctx, run, "updating", func(env *plan.Env, ex exec.Env) (out exec.Outcome, err error) {
+	out, err := s.change(ctx, run, "updating", func(env *plan.Env, admit admitting) (out exec.Outcome, err error) {
 		d, err := plan.BindDelete(ctx, x, env)
 		if err != nil {
 			return out, err
 		}
 		defer closing(d, &err)
+		ex, err := admit(d.Query)
+		if err != nil {
+			return out, err
+		}
 		return exec.Delete(ctx, d, ex)
 	})
 	if err != nil {
@@ -201,12 +223,16 @@ func (s *Session) merge(ctx context.Context, x *syntax.Merge, run *statement) (*
 	if err := s.changes(x, x.Pos()); err != nil {
 		return nil, err
 	}
-	out, err := s.change(ctx, run, "updating", func(env *plan.Env, ex exec.Env) (out exec.Outcome, err error) {
+	out, err := s.change(ctx, run, "updating", func(env *plan.Env, admit admitting) (out exec.Outcome, err error) {
 		m, err := plan.BindMerge(ctx, x, env)
 		if err != nil {
 			return out, err
 		}
 		defer closing(m, &err)
+		ex, err := admit(m.Query)
+		if err != nil {
+			return out, err
+		}
 		return exec.Merge(ctx, m, ex)
 	})
 	if err != nil {

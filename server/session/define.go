@@ -96,7 +96,7 @@ func (s *Session) truncate(ctx context.Context, x *syntax.TruncateTable, run *st
 	if err := s.definable(x); err != nil {
 		return nil, err
 	}
-	_, err := s.change(ctx, run, "truncating", func(env *plan.Env, _ exec.Env) (exec.Outcome, error) {
+	_, err := s.change(ctx, run, "truncating", func(env *plan.Env, _ admitting) (exec.Outcome, error) {
 		t, err := plan.BindTruncate(ctx, x, env)
 		if err != nil {
 			return exec.Outcome{}, err
@@ -132,7 +132,11 @@ func (s *Session) createTableAs(ctx context.Context, x *syntax.CreateTable, run 
 	if err != nil {
 		return nil, err
 	}
-	out, err := exec.Insert(ctx, ins, run.executor())
+	err = run.admit(ctx, ins.Sources...)
+	var out exec.Outcome
+	if err == nil {
+		out, err = exec.Insert(ctx, ins, run.executor())
+	}
 	if err != nil {
 		if errs.ClassOf(err) == errs.UnknownOutcome {
 			return nil, fmt.Errorf("fill table %s, which may have its rows: %w", c.Name.ID, err)

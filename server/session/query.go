@@ -36,7 +36,11 @@ func (run *statement) executor() exec.Env {
 	run.s.mu.Lock()
 	run.s.proc.meter = m
 	run.s.mu.Unlock()
-	return exec.Env{Meter: m, Expr: run.context(), Options: run.s.scanOptions(), Budget: run.s.srv.cfg.Memory, Spill: run.s.srv.cfg.Spill}
+	env := exec.Env{Meter: m, Expr: run.context(), Options: run.s.scanOptions(), Budget: run.s.srv.cfg.Memory, Spill: run.s.srv.cfg.Spill}
+	if run.ticket != nil {
+		env.Budget, env.Sure = run.ticket.Budget()
+	}
+	return env
 }
 
 // selectQuery runs a SELECT.
@@ -89,6 +93,9 @@ func (s *Session) query(ctx context.Context, q *syntax.Query, run *statement) (*
 	if p.Stream != nil {
 		s.state("following")
 		return &Result{Columns: named(planned(p.Columns), q), Rows: exec.Follow(ctx, p, run.executor(), s.follows(*p.Streamed)), Continuous: true}, nil
+	}
+	if err := run.admit(ctx, p); err != nil {
+		return nil, err
 	}
 	s.state("sending data")
 	rows, err := exec.Run(ctx, p, run.executor())
@@ -253,6 +260,9 @@ func (s *Session) explainAnalyze(ctx context.Context, x *syntax.Explain, format 
 		return nil, errs.Unsupportedf(x.Pos(), "EXPLAIN ANALYZE of a continuous read")
 	}
 	s.touch(len(p.Tables))
+	if err := run.admit(ctx, p); err != nil {
+		return nil, err
+	}
 	s.state("sending data")
 	profile, err := exec.Analyze(ctx, p, run.executor())
 	if err != nil {

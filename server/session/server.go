@@ -12,6 +12,7 @@ import (
 	"github.com/thermocline/thermocline/connector/fileio"
 	"github.com/thermocline/thermocline/internal/errs"
 	"github.com/thermocline/thermocline/internal/memory"
+	"github.com/thermocline/thermocline/server/admission"
 	"github.com/thermocline/thermocline/server/metadata"
 )
 
@@ -71,6 +72,7 @@ type Server struct {
 	now      func() time.Time
 	started  time.Time
 	globals  *variables
+	queue    *admission.Queue
 
 	mu       sync.Mutex
 	catalogs []NamedCatalog
@@ -103,6 +105,7 @@ func NewServer(cfg Config) (*Server, error) {
 	}
 	s.started = s.now()
 	s.globals = globalVariables(cfg)
+	s.queue = s.newQueue()
 	s.catalogs = append(s.catalogs, cfg.Catalogs...)
 	for _, c := range s.catalogs[1:] {
 		if c.Name == s.catalogs[0].Name { // see createCatalog

@@ -10,6 +10,7 @@ import (
 	"github.com/thermocline/thermocline/internal/syntax"
 	"github.com/thermocline/thermocline/internal/vector"
 	"github.com/thermocline/thermocline/scan/expr"
+	"github.com/thermocline/thermocline/server/admission"
 	"github.com/thermocline/thermocline/server/metadata"
 	"github.com/thermocline/thermocline/server/plan"
 )
@@ -25,6 +26,9 @@ type statement struct {
 	params []expr.Value
 	expr   *expr.Context
 	system *metadata.System
+	// ticket is what the statement was admitted with, nil before, and when it needs
+	// none.
+	ticket *admission.Ticket
 	// continuous: reading a table that can be followed does not end.
 	continuous bool
 }
@@ -209,6 +213,7 @@ func (run *statement) finish(err error) {
 	s.pins = kept
 	s.mu.Unlock()
 	run.cancel(nil)
+	run.dismiss()
 	if s.autocommitted() {
 		s.releaseTransaction()
 	}

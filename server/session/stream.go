@@ -39,6 +39,10 @@ func (r *stream) Next(ctx context.Context) (b *vector.Batch, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}
+	if t := r.run.ticket; t != nil {
+		t.Resume()
+		defer t.Rest()
+	}
 	b, err = r.rows.Next(r.run.ctx)
 	if err != nil {
 		return nil, err
