@@ -7,21 +7,22 @@ type Setting struct {
 	ForceSpill bool
 	NoPruning  bool
 	Compacted  bool // the tables were compacted before
+	NoSharing  bool // equal parts of a query are run for each place that reads them
 }
 
 // Settings returns settings of which every two values meet in one of them: the
 // law tests' combinations.
 func Settings() []Setting {
-	var all [][5]int
+	var all [][6]int
 	for b := range 3 {
 		for t := range 3 {
-			for rest := range 8 {
-				all = append(all, [5]int{b, t, rest & 1, rest >> 1 & 1, rest >> 2})
+			for rest := range 16 {
+				all = append(all, [6]int{b, t, rest & 1, rest >> 1 & 1, rest >> 2 & 1, rest >> 3})
 			}
 		}
 	}
 	type pair struct{ i, j, x, y int }
-	pairs := func(s [5]int) (out []pair) {
+	pairs := func(s [6]int) (out []pair) {
 		for i := range s {
 			for j := range i {
 				out = append(out, pair{j, i, s[j], s[i]})
@@ -32,7 +33,7 @@ func Settings() []Setting {
 	met := map[pair]bool{}
 	var out []Setting
 	for {
-		best, most := [5]int{}, 0
+		best, most := [6]int{}, 0
 		for _, s := range all {
 			n := 0
 			for _, p := range pairs(s) {
@@ -51,6 +52,6 @@ func Settings() []Setting {
 			met[p] = true
 		}
 		out = append(out, Setting{BatchRows: [3]int{1, 7, 1024}[best[0]], Threads: [3]int{1, 2, 5}[best[1]],
-			ForceSpill: best[2] == 1, NoPruning: best[3] == 1, Compacted: best[4] == 1})
+			ForceSpill: best[2] == 1, NoPruning: best[3] == 1, Compacted: best[4] == 1, NoSharing: best[5] == 1})
 	}
 }

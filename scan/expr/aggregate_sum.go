@@ -45,9 +45,12 @@ func (a *aggregate) NewState(ctx *Context) State {
 	return s
 }
 
-func (a *aggregate) Key() string {
-	parts := make([]string, len(a.args))
-	for i, x := range a.args {
+func (a *aggregate) Key() string { return a.keyWith(a.args) }
+
+// keyWith is Key with other arguments.
+func (a *aggregate) keyWith(args []Expr) string {
+	parts := make([]string, len(args))
+	for i, x := range args {
 		parts[i] = x.Key()
 	}
 	d := ""

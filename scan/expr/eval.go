@@ -455,6 +455,12 @@ func EvalConst(ctx *Context, e Expr) (Value, error) {
 	return Value{Type: e.Type(), Vec: w.AsConst(1)}, nil
 }
 
+// Fold computes the parts of e that are constant by now, where that raises neither
+// an error nor warnings.
+func Fold(ctx *Context, e Expr) Expr {
+	return Transform(e, func(x Expr) Expr { return fold(ctx, x) })
+}
+
 // fold replaces a call of constants by its value, unless computing it raises an
 // error or warnings, which belong to where it is evaluated.
 func fold(ctx *Context, e Expr) Expr {

@@ -163,6 +163,8 @@ func (c compiler) compile(n plan.Node) (pipe, layout, error) {
 		return c.orElse(n)
 	case *plan.Recursive:
 		return c.recursive(n)
+	case *plan.SharedScan:
+		return c.sharedScan(n)
 	case *plan.WorkTable:
 		x := c.x
 		return source(func(context.Context) (operator, error) {

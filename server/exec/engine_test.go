@@ -32,6 +32,7 @@ type engine struct {
 	mode     expr.SQLMode
 	coll     string
 	strict   bool // lake_insert
+	separate bool // lake_sharing = OFF
 	scratch  *fileio.Scratch
 }
 
@@ -83,7 +84,7 @@ func (e *engine) run(text string, params ...expr.Value) (answer, error) {
 func (e *engine) statement(stmt syntax.Statement, params []expr.Value) (answer, error) {
 	ctx := context.Background()
 	ec := e.context()
-	env := &plan.Env{Catalogs: e, Expr: ec, Params: params, StrictInsert: e.strict}
+	env := &plan.Env{Catalogs: e, Expr: ec, Params: params, StrictInsert: e.strict, NoSharing: e.separate}
 	env.Change = func(ctx context.Context, t connector.RowChanger, base connector.Snapshot) (connector.RowChange, error) {
 		return t.NewRowChange(ctx, base, connector.WriteOptions{CommitUser: exec.InsertUser, Budget: e.budget})
 	}

@@ -85,20 +85,5 @@ func (j *joining) leftFirst(ctx context.Context, left pipe, filters []*runtimeFi
 			f.take(v, v.Len, &acct)
 		}
 	}
-	return pipe{start: func(context.Context) ([]phase, error) { return rows.phases(), nil }}, rows.n == 0, nil
-}
-
-// spoolRange is how many rows of a spool one worker takes.
-const spoolRange = 1 << 15
-
-// phases gives the rows of a spool once, in parallel when they are in memory.
-func (s *spool) phases() []phase {
-	p := phase{ranges: 1, rows: s.n, done: s.free, open: func(context.Context, int) (operator, error) { return s.reader(), nil }}
-	if s.file == nil {
-		p.ranges = (s.rows.n + spoolRange - 1) / spoolRange
-		p.open = func(_ context.Context, i int) (operator, error) {
-			return &sorted{x: s.op.x, rows: &s.rows, order: sequence(nil, i*spoolRange, min(s.rows.n, (i+1)*spoolRange))}, nil
-		}
-	}
-	return []phase{p}
+	return pipe{start: func(context.Context) ([]phase, error) { return rows.phases(nil, rows.free), nil }}, rows.n == 0, nil
 }

@@ -21,10 +21,12 @@ type query struct {
 	cancel context.CancelFunc
 	budget *memory.Budget
 	works  map[int]*spool // of recursive queries: the rows of the step before
-	values []*expr.Value  // what the subplans gave, nil for those not run yet
-	limit  int64          // bytes that budget may hold, 0: no limit
-	grow   atomic.Int64   // operators that grow
-	disk   *spill.Scope   // nil: no spilling
+	shares map[*plan.Shared]*shared
+	kept   atomic.Int64  // of shares, whose operators outlive what started them
+	values []*expr.Value // what the subplans gave, nil for those not run yet
+	limit  int64         // bytes that budget may hold, 0: no limit
+	grow   atomic.Int64  // operators that grow
+	disk   *spill.Scope  // nil: no spilling
 }
 
 func (x *query) batchRows() int { return x.env.Options.Rows() }
@@ -41,7 +43,7 @@ func Run(ctx context.Context, q *plan.Query, env Env) (connector.BatchReader, er
 	if q.Stream != nil {
 		return nil, errs.Internalf("run query: a continuous read is run by Follow")
 	}
-	x := &query{env: env, plan: q, works: map[int]*spool{}, limit: queryLimit(env)}
+	x := &query{env: env, plan: q, works: map[int]*spool{}, shares: map[*plan.Shared]*shared{}, limit: queryLimit(env)}
 	x.budget = env.Budget.Child("query", x.limit)
 	x.ctx, x.cancel = context.WithCancel(ctx)
 	x.spilling()
@@ -79,6 +81,13 @@ func (x *query) open(n plan.Node, cols []plan.Column) (operator, error) {
 	return gather(x.ctx, x, stacked(phases, func(in operator) operator { return &picked{in: in, cols: pick} })), nil
 }
 
+// ended returns what forgets the growing operators that were made since it was
+// called, but for those that keep shared rows.
+func (x *query) ended() func() {
+	before, kept := x.grow.Load(), x.kept.Load()
+	return func() { x.grow.Store(before + x.kept.Load() - kept) }
+}
+
 // value returns what a subquery gives. It is run when something that needs it is
 // compiled, and once.
 func (x *query) value(i int) (expr.Value, error) {
@@ -94,7 +103,7 @@ func (x *query) value(i int) (expr.Value, error) {
 
 // scalar runs a subquery that gives one value.
 func (x *query) scalar(s *plan.Subplan) (expr.Value, error) {
-	defer x.grow.Store(x.grow.Load()) // its operators end with it
+	defer x.ended()() // its operators end with it
 	op, err := x.open(s.Plan, []plan.Column{x.plan.Cols[s.Col]})
 	if err != nil {
 		return expr.Value{}, err

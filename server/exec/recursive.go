@@ -72,7 +72,7 @@ func (c compiler) recursive(n *plan.Recursive) (pipe, layout, error) {
 
 // step runs the anchor or a step and returns its new rows.
 func (x *query) step(ctx context.Context, n *plan.Recursive, in plan.Node, g *grower, seen *groupTable, acct *account) (*spool, error) {
-	defer x.grow.Store(x.grow.Load()) // the operators of a step end with it
+	defer x.ended()() // the operators of a step end with it
 	p, _, err := compiler{x: x}.node(in)
 	if err != nil {
 		return nil, err

@@ -16,7 +16,7 @@ import (
 )
 
 // The laws of this file: the rows of a query do not depend on the size of batches,
-// the threads, spilling or pruning. server/session has them over Paimon tables,
+// the threads, spilling, pruning or the sharing of equal parts. server/session has them over Paimon tables,
 // before and after compaction.
 
 // changing are functions whose answer is another each time.
@@ -31,10 +31,11 @@ func options(s testkit.Setting) scan.Options {
 
 // law runs a statement both ways; "" is equal.
 func (e *engine) law(sql string, s testkit.Setting) string {
-	e.opts = scan.Options{Threads: 1}
+	e.opts, e.separate = scan.Options{Threads: 1}, false
 	want, werr := e.run(sql)
-	e.opts = options(s)
+	e.opts, e.separate = options(s), s.NoSharing
 	got, gerr := e.run(sql)
+	e.separate = false
 	switch {
 	case (werr == nil) != (gerr == nil), werr != nil && errs.KindOf(werr) != errs.KindOf(gerr):
 		return fmt.Sprintf("error %v, want %v", gerr, werr)
@@ -116,8 +117,9 @@ func TestSettingsTPCH(t *testing.T) {
 			if os.Getenv("THERMOCLINE_LAWS") != "all" && i != n%len(settings) {
 				continue
 			}
-			e.opts = options(s)
+			e.opts, e.separate = options(s), s.NoSharing
 			got, err := e.run(sql)
+			e.separate = false
 			if err != nil {
 				t.Errorf("q%02d under %+v: %v", n, s, err)
 			} else if text(got.rows) != text(want.rows) {

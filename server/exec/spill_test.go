@@ -57,6 +57,9 @@ var spillQueries = []string{
 	"SELECT s, MAX(i) OVER (PARTITION BY k DIV 60 ORDER BY i), ROW_NUMBER() OVER (PARTITION BY k DIV 60 ORDER BY i) FROM n",
 	// recursion
 	"WITH RECURSIVE r AS (SELECT i, s FROM n WHERE i % 4 = 0 UNION ALL SELECT i + 1, s FROM r WHERE i % 4 < 2) SELECT * FROM r",
+	// rows that are kept to be read in several places
+	"WITH c AS (SELECT s, i, COUNT(*) AS n FROM n GROUP BY s, i) SELECT a.s, b.i, b.n FROM c a JOIN c b ON a.i = b.i + 1",
+	"WITH c AS (SELECT DISTINCT s, k FROM n) SELECT * FROM c UNION ALL SELECT s, k FROM c WHERE k < (SELECT AVG(k) FROM c)",
 	// windows
 	"SELECT i, ROW_NUMBER() OVER w, SUM(i) OVER w, LAG(s) OVER w, COUNT(*) OVER (PARTITION BY k) FROM n WINDOW w AS (PARTITION BY i % 1000 ORDER BY s)",
 	"SELECT s, RANK() OVER (PARTITION BY LEFT(s, 14) ORDER BY k DESC), FIRST_VALUE(i) OVER (PARTITION BY LEFT(s, 14) ORDER BY i ROWS 2 PRECEDING) FROM n",

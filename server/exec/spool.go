@@ -63,6 +63,36 @@ func (s *spool) reader() operator {
 	return r
 }
 
+// spoolRange is how many rows of a spool one worker takes.
+const spoolRange = 1 << 15
+
+// phases gives all rows, in parallel when they are in memory, of the columns at
+// cols, or of all when cols is nil; then done is called.
+func (s *spool) phases(cols []int, done func()) []phase {
+	rows := &s.rows
+	if cols != nil && s.file == nil {
+		rows = &rowStore{n: s.rows.n}
+		for _, c := range cols {
+			if s.rows.n > 0 {
+				rows.cols = append(rows.cols, s.rows.cols[c])
+			}
+		}
+	}
+	p := phase{ranges: 1, rows: s.n, done: done, open: func(context.Context, int) (operator, error) {
+		if cols == nil {
+			return s.reader(), nil
+		}
+		return &picked{in: s.reader(), cols: cols}, nil
+	}}
+	if s.file == nil {
+		p.ranges = (rows.n + spoolRange - 1) / spoolRange
+		p.open = func(_ context.Context, i int) (operator, error) {
+			return &sorted{x: s.op.x, rows: rows, order: sequence(nil, i*spoolRange, min(rows.n, (i+1)*spoolRange))}, nil
+		}
+	}
+	return []phase{p}
+}
+
 // free forgets the rows.
 func (s *spool) free() {
 	s.rows = rowStore{}

@@ -34,12 +34,14 @@ func pushed(c *expr.Context, conds []expr.Expr, stored func(int) (expr.PushColum
 type Work struct {
 	Rows  float64 // read from tables, or made on the way from them
 	Bytes float64 // stored, of what is read
+
+	shared map[*plan.Shared]float64 // rows of the parts that are run once
 }
 
 // WorkOf estimates a query's work from the plans of its scans. What subqueries and
 // joins will leave out is not known before they run.
 func WorkOf(ctx context.Context, q *plan.Query, env Env) (Work, error) {
-	w := Work{}
+	w := Work{shared: map[*plan.Shared]float64{}}
 	nodes := []plan.Node{q.Root}
 	for _, s := range q.Subplans {
 		nodes = append(nodes, s.Plan)
@@ -56,8 +58,16 @@ func WorkOf(ctx context.Context, q *plan.Query, env Env) (Work, error) {
 
 // add counts the work of a plan and returns the rows that it gives at most.
 func (w *Work) add(ctx context.Context, n plan.Node, env Env) (float64, error) {
-	if s, ok := n.(*plan.Scan); ok {
+	switch s := n.(type) {
+	case *plan.Scan:
 		return w.scan(ctx, s, env)
+	case *plan.SharedScan:
+		if rows, ok := w.shared[s.Of]; ok {
+			return rows, nil
+		}
+		rows, err := w.add(ctx, s.Of.Plan, env)
+		w.shared[s.Of] = rows
+		return rows, err
 	}
 	var in []float64
 	for _, x := range n.Inputs() {

@@ -125,6 +125,7 @@ var lakeVariables = []*Variable{
 	{Name: "lake_query_memory", Scope: BothScopes, Type: SizeVariable, Effect: Honoured, Default: "0"},
 	{Name: "lake_query_slots", Scope: GlobalScope, Type: IntVariable, Effect: Honoured, Max: 1024, Default: "0"},
 	{Name: "lake_queue_timeout", Scope: GlobalScope, Type: IntVariable, Effect: Honoured, Max: 31536000, Default: "600"},
+	{Name: "lake_sharing", Scope: BothScopes, Type: BoolVariable, Effect: Honoured, Default: "ON"},
 	{Name: "lake_spill", Scope: BothScopes, Type: EnumVariable, Effect: Honoured, Default: "ON", Values: []string{"OFF", "ON", "FORCE"}},
 	{Name: "lake_threads", Scope: BothScopes, Type: IntVariable, Effect: Honoured, Max: 1024, Default: "0"},
 }

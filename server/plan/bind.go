@@ -32,6 +32,8 @@ func (b *binder) finished(r *result) (*Query, error) {
 	if b.stream != nil && !b.isQuery {
 		return nil, errs.Unsupportedf(b.streamAt, "a continuous read in another statement than SELECT")
 	}
+	o := &optimizer{b: b}
+	r.node = o.share(r.node)
 	if b.env.Lossless {
 		b.lossless(r)
 	}
@@ -44,7 +46,6 @@ func (b *binder) finished(r *result) (*Query, error) {
 	for _, u := range b.tables {
 		q.Tables = append(q.Tables, *u)
 	}
-	o := &optimizer{b: b}
 	var err error
 	if q.Root, err = o.optimize(q.Root, r.ids()); err != nil {
 		return nil, err
@@ -57,6 +58,9 @@ func (b *binder) finished(r *result) (*Query, error) {
 		if s.Plan, err = o.optimize(s.Plan, []ColID{s.Col}); err != nil {
 			return nil, err
 		}
+	}
+	if q.Shared, err = o.sharedPlans(q.Root); err != nil {
+		return nil, err
 	}
 	q.Cols = b.cols
 	if q.Stream != nil {

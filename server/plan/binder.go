@@ -39,6 +39,8 @@ type binder struct {
 	op       ColID
 	ends     *Limit // the statement's own
 	isQuery  bool   // the statement is a query and nothing else
+
+	pieces bool // the statement has several plans that may read one Shared
 }
 
 // maxRefs bounds the table references of a statement after CTEs are expanded.
@@ -63,6 +65,7 @@ type cte struct {
 	outer *cte // those before it
 	block *scope
 
+	shared    *sharedQuery // its query, once it is bound and shared
 	recursive bool
 	// work, inside of a recursive one's own query, are its columns in the
 	// previous step.

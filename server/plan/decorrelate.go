@@ -131,6 +131,8 @@ func oneRow(n Node) bool {
 		return len(n.Rows) <= 1
 	case *CountRows:
 		return true
+	case *SharedScan:
+		return oneRow(n.Of.Plan)
 	}
 	return false
 }

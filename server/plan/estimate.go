@@ -21,6 +21,8 @@ func (o *optimizer) estimate(n Node) float64 {
 		return float64(len(n.Rows))
 	case *CountRows:
 		return 1
+	case *SharedScan:
+		return o.sharedRows(n.Of)
 	case *Filter:
 		return math.Max(1, o.estimate(n.In)*selectivity(n.Conds))
 	case *Aggregate:

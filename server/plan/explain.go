@@ -9,7 +9,8 @@ import (
 )
 
 // Explain returns the plan as an indented tree, a line an operator: first those
-// of the query, then those of the subqueries that run before it.
+// of the query, then those of the subqueries that run before it, then those of
+// the parts that several places read.
 func Explain(q *Query) []string {
 	var out []string
 	explain(q.Root, 0, &out)
@@ -17,7 +18,24 @@ func Explain(q *Query) []string {
 		out = append(out, fmt.Sprintf("subquery %d, run once", i+1))
 		explain(s.Plan, 1, &out)
 	}
+	for _, s := range q.Shared {
+		out = append(out, s.line())
+		explain(s.Plan, 1, &out)
+	}
 	return out
+}
+
+// line describes a part that is shared.
+func (s *Shared) line() string {
+	name := ""
+	if s.Name != "" {
+		name = " (" + s.Name + ")"
+	}
+	where := fmt.Sprintf("in %d places", s.Reads)
+	if s.Again {
+		where = "by every step of a recursive query"
+	}
+	return fmt.Sprintf("shared rows %d%s, run once, read %s", s.Number, name, where)
 }
 
 func explain(n Node, depth int, out *[]string) {
@@ -134,6 +152,11 @@ func line(n Node) string {
 		return "Recursive " + n.Name
 	case *WorkTable:
 		return "Rows of the step before"
+	case *SharedScan:
+		if n.Of.Name != "" {
+			return fmt.Sprintf("Shared rows %d (%s)", n.Of.Number, n.Of.Name)
+		}
+		return fmt.Sprintf("Shared rows %d", n.Of.Number)
 	case *CountRows:
 		return fmt.Sprintf("Count of %s from metadata: %d", n.Use.Table.ID(), n.Rows)
 	}

@@ -34,6 +34,10 @@ func ExplainActual(q *Query, actual Actuals) []string {
 		out = append(out, fmt.Sprintf("subquery %d, run once", i+1))
 		explainActual(s.Plan, 1, &out, actual)
 	}
+	for _, s := range q.Shared {
+		out = append(out, s.line())
+		explainActual(s.Plan, 1, &out, actual)
+	}
 	return out
 }
 
@@ -87,6 +91,7 @@ func ExplainJSON(queries []*Query, actual Actuals) (string, error) {
 	type query struct {
 		Plan       *explainNode   `json:"plan"`
 		Subqueries []*explainNode `json:"subqueries,omitempty"`
+		Shared     []*explainNode `json:"shared,omitempty"`
 	}
 	var out struct {
 		Queries []query `json:"queries"`
@@ -95,6 +100,9 @@ func ExplainJSON(queries []*Query, actual Actuals) (string, error) {
 		x := query{Plan: jsonNode(q.Root, actual)}
 		for _, s := range q.Subplans {
 			x.Subqueries = append(x.Subqueries, jsonNode(s.Plan, actual))
+		}
+		for _, s := range q.Shared {
+			x.Shared = append(x.Shared, jsonNode(s.Plan, actual))
 		}
 		out.Queries = append(out.Queries, x)
 	}

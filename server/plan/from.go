@@ -111,16 +111,7 @@ func (bl *block) table(t *syntax.TableName) (Node, relation, error) {
 			if t.AsOf != nil || len(t.Options) > 0 {
 				return fail(errs.UserAt(t.Pos(), errs.WrongArguments, "'%s' is a common table expression, which has no versions", c.def.Name.Name))
 			}
-			var r *result
-			var err error
-			switch {
-			case c.work != nil:
-				r = b.previous(c)
-			case c.recursive:
-				r, err = b.recursive(c)
-			default:
-				r, err = b.query(c.def.Query, c.block, c.outer)
-			}
+			r, err := bl.cteQuery(c)
 			if err != nil {
 				return fail(err)
 			}

@@ -24,5 +24,10 @@ func Generates(q *Query) bool {
 			return true
 		}
 	}
+	for _, s := range q.Shared {
+		if found(s.Plan) {
+			return true
+		}
+	}
 	return false
 }

@@ -456,6 +456,7 @@ func (s *duplicateScope) Resolve(e syntax.Expr) (expr.Expr, error) {
 // column's each by its own rules: rows of different types are different sources.
 func (b *binder) insertValues(s *syntax.Insert, ins *Insert, target, at []int, defaults []expr.Expr, ctes *cte) error {
 	bl := &block{b: b, ctes: ctes}
+	b.pieces = true
 	var rows [][]expr.Expr
 	flush := func() error {
 		if len(rows) == 0 {

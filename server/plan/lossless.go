@@ -69,6 +69,19 @@ func (b *binder) stored(n Node, id ColID) (Node, ColID, *catalog.Type) {
 			s.Cols = append(append([]ScanCol(nil), x.Cols...), ScanCol{ID: raw, Pos: c.Pos, Load: e})
 			return &s, raw, &t
 		}
+	case *SharedScan:
+		for _, c := range x.Cols {
+			if c.ID != id {
+				continue
+			}
+			m, raw, t := b.stored(x.Of.Plan, c.From)
+			if t == nil || raw == c.From {
+				return n, id, t
+			}
+			x.Of.Plan = m
+			up := b.copyCol(raw)
+			return &SharedScan{Of: x.Of, Cols: append(x.Cols[:len(x.Cols):len(x.Cols)], SharedCol{ID: up, From: raw})}, up, t
+		}
 	case *Filter, *Sort, *TopN, *Limit, *Window:
 		for _, c := range n.Inputs()[0].Output() {
 			if c == id {

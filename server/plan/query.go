@@ -54,6 +54,8 @@ type Query struct {
 	// Subplans are uncorrelated scalar subqueries. Exec runs those that are
 	// needed before what needs them and replaces SubqueryExpr by what they gave.
 	Subplans []*Subplan
+	// Shared are the parts that are run once and read in several places.
+	Shared []*Shared
 	// Tables are the tables read, each with the snapshot it is pinned to.
 	Tables []TableUse
 	// Cols are all columns of the plan by id.
@@ -129,6 +131,9 @@ type Env struct {
 	// Lossless makes result columns that show stored columns come as they are
 	// stored, where SQL's form would lose something (Column.Stored).
 	Lossless bool
+	// NoSharing plans equal parts of a query for each place that reads them, where
+	// that gives the same rows (lake_sharing = OFF).
+	NoSharing bool
 }
 
 // FileTables opens files as tables. Implementations are safe for concurrent use.

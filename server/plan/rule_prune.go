@@ -33,6 +33,14 @@ func (o *optimizer) prune(n Node, need colSet) Node {
 		return &c
 	case *Values:
 		return n
+	case *SharedScan:
+		c := &SharedScan{Of: n.Of}
+		for _, col := range n.Cols {
+			if need[col.ID] {
+				c.Cols = append(c.Cols, col)
+			}
+		}
+		return c
 	case *Project:
 		c := *n
 		c.Items = nil

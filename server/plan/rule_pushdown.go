@@ -46,7 +46,7 @@ func (o *optimizer) pushdown(n Node, conds []expr.Expr) Node {
 			if reads(c, fixed) {
 				stay = append(stay, c)
 			} else {
-				down = append(down, substitute(c, by))
+				down = append(down, o.simplified(substitute(c, by)))
 			}
 		}
 		return filtered(n.With([]Node{o.pushdown(n.In, down)}), stay)
@@ -119,6 +119,53 @@ func (o *optimizer) settled(conds []expr.Expr) (out []expr.Expr, never bool) {
 		out = append(out, c)
 	}
 	return out, false
+}
+
+// simplified computes what is constant in a condition. What is NULL counts as
+// FALSE there: ANDs and ORs at the top are TRUE for the same rows.
+func (o *optimizer) simplified(c expr.Expr) expr.Expr {
+	op := expr.Operator(c)
+	if op != "AND" && op != "OR" {
+		if len(expr.ColumnsOf(c)) > 0 || c.Traits()&^expr.ReadsColumns != 0 || hasSubquery(c) {
+			return c
+		}
+		return expr.Fold(o.b.env.Expr, c)
+	}
+	var rest []expr.Expr
+	changed := false
+	for _, k := range operands(op, c, nil) {
+		x := o.simplified(k)
+		changed = changed || x != k
+		if l, ok := x.(*expr.LiteralExpr); ok && l.Val.Type.Class != expr.Bool && l.Val.Type.Class != expr.Int && !l.Val.IsNull() {
+			rest = append(rest, x)
+			continue
+		}
+		if left, never := o.settled([]expr.Expr{x}); never {
+			if op == "AND" {
+				return expr.Literal(expr.IntValue(0))
+			}
+			changed = true
+			continue
+		} else if left == nil {
+			if op == "OR" {
+				return expr.Literal(expr.IntValue(1))
+			}
+			changed = true
+			continue
+		}
+		rest = append(rest, x)
+	}
+	if !changed {
+		return c
+	}
+	if rest == nil {
+		return expr.Literal(expr.IntValue(map[string]int64{"AND": 1, "OR": 0}[op]))
+	}
+	x, err := o.all(op, rest)
+	if err != nil {
+		return c
+	}
+	return x
 }
 
 // isTrue reports whether a literal predicate is TRUE.

@@ -216,12 +216,15 @@ func TestLogic(t *testing.T) {
 
 // apply sets a session to a setting.
 func apply(t *testing.T, s *Session, set testkit.Setting) {
-	spill, pruning := "ON", "ON"
+	spill, pruning, sharing := "ON", "ON", "ON"
 	if set.ForceSpill {
 		spill = "'FORCE'"
 	}
 	if set.NoPruning {
 		pruning = "OFF"
 	}
-	script(t, s, fmt.Sprintf("SET lake_batch_rows = %d, lake_threads = %d, lake_spill = %s, lake_pruning = %s", set.BatchRows, set.Threads, spill, pruning))
+	if set.NoSharing {
+		sharing = "OFF"
+	}
+	script(t, s, fmt.Sprintf("SET lake_batch_rows = %d, lake_threads = %d, lake_spill = %s, lake_pruning = %s, lake_sharing = %s", set.BatchRows, set.Threads, spill, pruning, sharing))
 }

@@ -21,7 +21,7 @@ func (run *statement) environment() *plan.Env {
 	return &plan.Env{
 		Catalogs: catalogs{s, run}, Expr: run.context(), Params: run.params,
 		Authorize: s.authorizeRead, AuthorizeAs: s.authorizeAs, Pinned: s.pinnedSnapshot(run.ctx), Lossless: s.opts.Lossless,
-		Files: s.fileTables(),
+		NoSharing: !s.on("lake_sharing"), Files: s.fileTables(),
 		Pin: func(u plan.TableUse) {
 			s.mu.Lock()
 			defer s.mu.Unlock()

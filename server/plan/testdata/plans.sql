@@ -25,3 +25,12 @@ WITH c AS (SELECT a, COUNT(*) AS n FROM t GROUP BY a) SELECT x.a FROM c x JOIN c
 SELECT t.id FROM t, u WHERE (t.id = u.t_id AND u.v = 1 AND t.a = 1) OR (t.id = u.t_id AND u.v = 2 AND t.a = 2)
 SELECT t.id FROM t JOIN u USING (id) JOIN t w ON w.id = u.t_id WHERE RAND() < 2
 SELECT id FROM t FOR VERSION AS OF 1
+WITH c AS (SELECT a, b FROM t WHERE b > 1) SELECT x.a FROM c x JOIN c y ON x.b = y.a
+WITH c AS (SELECT a, COUNT(*) AS n FROM t GROUP BY a) SELECT n FROM c
+WITH c AS (SELECT id, RAND() AS r FROM t) SELECT x.id FROM c x JOIN c y ON x.r = y.r
+WITH c AS (SELECT a, b, COUNT(*) AS n, SUM(id) AS s FROM t GROUP BY a, b) SELECT x.n FROM c x JOIN c y ON x.a = y.a WHERE x.b = 1 AND y.b = 2
+WITH c AS (SELECT 't' AS k, a, COUNT(*) AS n FROM t GROUP BY a UNION ALL SELECT 'u', v, COUNT(*) FROM u GROUP BY v) SELECT x.n FROM c x JOIN c y ON x.a = y.a WHERE x.k = 't' AND y.k = 't' AND y.n > 3
+SELECT a, SUM(v) AS s FROM t JOIN u ON t.id = u.t_id GROUP BY a HAVING s > (SELECT SUM(v) FROM t JOIN u ON t.id = u.t_id)
+SELECT (SELECT MAX(n) FROM (SELECT COUNT(*) AS n FROM u GROUP BY v) d), (SELECT MIN(n) FROM (SELECT COUNT(*) AS n FROM u GROUP BY v) e)
+WITH RECURSIVE s AS (SELECT v, COUNT(*) AS n FROM u GROUP BY v), r AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM r JOIN s ON r.i = s.v) SELECT i FROM r
+WITH c AS (SELECT a, COUNT(*) AS n FROM t GROUP BY a), d AS (SELECT n, COUNT(*) AS k FROM c GROUP BY n) SELECT * FROM d x JOIN d y ON x.k = y.n JOIN c ON c.n = x.n
