@@ -247,6 +247,8 @@ type Binary struct {
 	At
 	Op   BinaryOp
 	L, R Expr
+	// Symbol is set for || as OR and && as AND, which MySQL deprecates.
+	Symbol bool
 }
 
 // IsKind is the right side of IS.

@@ -89,18 +89,19 @@ func (p *parser) infixUpTo(left Expr, min, limit int) Expr {
 			limit = precCompare
 		case precAdd:
 			p.advance()
-			left = &Binary{pos, op, left, p.addend()}
+			left = &Binary{At: pos, Op: op, L: left, R: p.addend()}
 		case precConcat:
 			p.advance()
 			r := p.binary(precConcat + 1)
 			if p.o.Dialect == Trino {
-				left = &Binary{pos, OpConcat, left, r}
+				left = &Binary{At: pos, Op: OpConcat, L: left, R: r}
 			} else {
 				left = &FuncCall{At: pos, Name: ObjectName{pos, []Ident{{At: pos, Name: "concat"}}}, Args: []Expr{left, r}}
 			}
 		default:
+			symbol := p.is("||") || p.is("&&")
 			p.advance()
-			left = &Binary{pos, op, left, p.binary(prec + 1)}
+			left = &Binary{At: pos, Op: op, L: left, R: p.binary(prec + 1), Symbol: symbol}
 		}
 	}
 }
@@ -211,7 +212,7 @@ func (p *parser) isTest(left Expr) Expr {
 		if not {
 			op = OpIsNotDistinct
 		}
-		return &Binary{pos, op, left, p.binary(precPred)}
+		return &Binary{At: pos, Op: op, L: left, R: p.binary(precPred)}
 	case p.is("JSON") && p.o.Dialect == Trino:
 		p.advance()
 		return &Is{pos, left, not, IsJSON}
@@ -233,7 +234,7 @@ func (p *parser) comparison(pos At, op BinaryOp, left Expr) Expr {
 		p.advance()
 		return &Quantified{pos, op, left, q, p.parenQuery()}
 	}
-	return &Binary{pos, op, left, p.binary(precPred)}
+	return &Binary{At: pos, Op: op, L: left, R: p.binary(precPred)}
 }
 
 // predicate reads [NOT] IN, LIKE, REGEXP, BETWEEN, MEMBER OF, SOUNDS LIKE.
@@ -278,7 +279,7 @@ func (p *parser) predicate(left Expr) Expr {
 		p.expect(")")
 		return m
 	case !not && p.accept2("SOUNDS", "LIKE"):
-		return &Binary{pos, OpSoundsLike, left, p.bitExpr()}
+		return &Binary{At: pos, Op: OpSoundsLike, L: left, R: p.bitExpr()}
 	}
 	p.bad()
 	return nil
@@ -347,7 +348,7 @@ func (p *parser) postfix(e Expr) Expr {
 				p.bad()
 			}
 			p.advance()
-			e = &Binary{pos, op, e, p.stringLit("")}
+			e = &Binary{At: pos, Op: op, L: e, R: p.stringLit("")}
 		case "AT":
 			if p.peek(1).word != "TIME" || p.peek(2).word != "ZONE" {
 				return e

@@ -379,7 +379,7 @@ func (p *parser) intervalSum(iv *Interval) Expr {
 	}
 	pos := iv.At
 	p.expect("+")
-	sum := &Binary{pos, OpAdd, iv, p.bitExpr()}
+	sum := &Binary{At: pos, Op: OpAdd, L: iv, R: p.bitExpr()}
 	if _, prec := p.infixOp(); prec == precCompare || prec == precPred {
 		// In MySQL the comparison comes first: INTERVAL 1 DAY + (a = b).
 		panic(bailout{syntaxError(p.text, int(p.tok.pos), "write parentheses around INTERVAL … + …: MySQL compares first")})

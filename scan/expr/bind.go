@@ -298,6 +298,13 @@ func (b *binder) logic(e *syntax.Binary) (Expr, error) {
 				break
 			}
 		}
+		if x.Symbol {
+			what, use := "&&", "AND"
+			if x.Op == syntax.OpOr {
+				what, use = "|| as a synonym for OR", "OR"
+			}
+			b.ctx.warn("Warning", errs.Deprecated, "'%s' is deprecated and will be removed in a future release. Please use %s instead", what, use)
+		}
 		chain = append(chain, x.R)
 		at = x.L
 	}
@@ -527,6 +534,10 @@ func (b *binder) cast(e *syntax.Cast) (Expr, error) {
 	case e.AtTimeZone != nil:
 		return nil, errs.Unsupportedf(-1, "CAST(… AT TIME ZONE …)")
 	}
+	ctx := *b.ctx
+	if b.depth > 1 {
+		ctx.Item = ""
+	}
 	x, err := b.bind(e.X)
 	if err != nil {
 		return nil, err
@@ -535,7 +546,7 @@ func (b *binder) cast(e *syntax.Cast) (Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Cast(b.ctx, x, t)
+	return Cast(&ctx, x, t)
 }
 
 func (b *binder) jsonValue(e *syntax.JSONValue) (Expr, error) {
@@ -598,7 +609,14 @@ func (b *binder) function(e *syntax.FuncCall) (Expr, error) {
 			return nil, errs.Unsupportedf(-1, "WEIGHT_STRING(… AS …)")
 		}
 	}
-	return b.call(name, e.Args...)
+	x, err := b.call(name, e.Args...)
+	var u *errs.Error
+	if errors.As(err, &u) && (u.Kind == errs.WrongArgCount || u.Kind == errs.UnknownFunction) && strings.Contains(u.Msg, name) {
+		y := *u
+		y.Msg = strings.Replace(u.Msg, name, e.Name.Object(), 1)
+		err = &y
+	}
+	return x, err
 }
 
 func wrongCount(name string) error {

@@ -174,7 +174,11 @@ func explicitCast(ctx *Context, e Expr, to Type) (Expr, error) {
 	case Bool:
 		return condition(ctx, e)
 	case Decimal:
-		return cast(to, func(ev *evaluation) (*vector.Vec, error) { return castDecimal(ev, from, to) }), nil
+		item := ctx.Item
+		if item == "" {
+			item = "(null)"
+		}
+		return cast(to, func(ev *evaluation) (*vector.Vec, error) { return castDecimal(ev, from, to, item) }), nil
 	case String:
 		return cast(to, func(ev *evaluation) (*vector.Vec, error) { return castText(ev, from, to, length) }).nullable(), nil
 	case Bytes:
@@ -188,7 +192,7 @@ func explicitCast(ctx *Context, e Expr, to Type) (Expr, error) {
 			return out, ev.each(func(i int) error {
 				x := f(i)
 				if x > 3.4028234663852886e38 || x < -3.4028234663852886e38 {
-					return errs.Userf(errs.OutOfRange, "FLOAT value is out of range in '%s'", ev.c.args[0].String())
+					return errs.Userf(errs.OutOfRange, "DOUBLE value is out of range in '%s'", ev.c)
 				}
 				out.F32s[i] = float32(x)
 				return nil
@@ -248,7 +252,7 @@ func castInt(ev *evaluation, from, to Type) (*vector.Vec, error) {
 			s := ev.args[0].Bytes(i)
 			x, neg, clean := parseInt(s, to.Unsigned)
 			if !clean {
-				ev.ctx.truncated("INTEGER", s)
+				ev.ctx.truncatedAs(from, "INTEGER", s)
 			}
 			if to.Unsigned && neg && x < 0 {
 				ev.ctx.warn("Warning", errs.UnsignedComplement, "Cast to unsigned converted negative integer to its positive complement")
@@ -264,7 +268,7 @@ func castInt(ev *evaluation, from, to Type) (*vector.Vec, error) {
 	return out, nil
 }
 
-func castDecimal(ev *evaluation, from, to Type) (*vector.Vec, error) {
+func castDecimal(ev *evaluation, from, to Type, item string) (*vector.Vec, error) {
 	out := ev.out(to.Physical())
 	f := decs(ev.ctx, from, ev.args[0])
 	if from.Class == String || from.Class == Bytes {
@@ -275,7 +279,9 @@ func castDecimal(ev *evaluation, from, to Type) (*vector.Vec, error) {
 				if a, b := numberPrefix(s); a == b && isColumn(ev.c.args[0]) {
 					ev.ctx.warn("Warning", errs.IncorrectDecimal, "Incorrect DECIMAL value: '0' for column '' at row -1")
 				}
-				ev.ctx.truncated("DECIMAL", s)
+				if from.Class != Bytes {
+					ev.ctx.truncated("DECIMAL", s)
+				}
 			}
 			return d
 		}
@@ -289,7 +295,7 @@ func castDecimal(ev *evaluation, from, to Type) (*vector.Vec, error) {
 			if neg {
 				u.Neg(u)
 			}
-			ev.ctx.warn("Warning", errs.ValueOutOfRange, "Out of range value for column '%s' at row %d", "cast", i+1)
+			ev.ctx.warn("Warning", errs.ValueOutOfRange, "Out of range value for column '%s' at row 1", item)
 		}
 		setDec(out, i, u)
 	})
@@ -328,7 +334,7 @@ func castText(ev *evaluation, from, to Type, length int) (*vector.Vec, error) {
 		}
 		if length >= 0 {
 			if n := byteOffset(s, length); n < len(s) {
-				ev.ctx.warn("Warning", errs.TruncatedValue, "Truncated incorrect CHAR(%d) value: '%s'", length, shown(s))
+				ev.ctx.warn("Warning", errs.TruncatedValue, "Truncated incorrect CHAR(%d) value: '%s'", n, shown(s))
 				s = s[:n]
 			}
 		}
@@ -403,7 +409,7 @@ func castBytes(ev *evaluation, from Type, length int) (*vector.Vec, error) {
 		}
 		switch {
 		case length >= 0 && len(s) > length:
-			ev.ctx.warn("Warning", errs.TruncatedValue, "Truncated incorrect BINARY(%d) value: '%s'", length, shown(s))
+			ev.ctx.warn("Warning", errs.TruncatedValue, "Truncated incorrect BINARY(%d) value: '%s'", length, shownBytes(s))
 			s = s[:length]
 		case length >= 0 && len(s) < length:
 			s = append(bytes.Clone(s), make([]byte, length-len(s))...)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"math"
+	"strings"
 
 	"github.com/thermocline/thermocline/internal/errs"
 	"github.com/thermocline/thermocline/internal/vector"
@@ -268,7 +269,7 @@ func comparableTemporal(ctx *Context, a, b Expr) (Expr, Expr, Type, error) {
 				t = TDate
 			}
 		}
-		return convert(ctx, a, t), textAsDate(ctx, b, t), t, nil
+		return convert(ctx, a, t), textAsDate(ctx, b, t, a), t, nil
 	}
 	// With a number: a constant that is a date takes the column's type, else
 	// both are numbers (YYYYMMDD).
@@ -296,7 +297,7 @@ func comparableTemporal(ctx *Context, a, b Expr) (Expr, Expr, Type, error) {
 		if ta.Class == Time && nb.Class == Double {
 			return both(TDouble)
 		}
-		ctx.warn("Warning", errs.TruncatedValue, "Incorrect %s value: '%s' for column %s at row 1", lower(ta.sqlName()), shown(AppendText(nil, l.Val.Type, l.Val.Vec, 0, nil)), a)
+		ctx.warn("Warning", errs.TruncatedValue, "Incorrect %s value: '%s' for column '%s' at row 1", lower(ta.sqlName()), shown(AppendText(nil, l.Val.Type, l.Val.Vec, 0, nil)), lastName(a.String()))
 	}
 	if ta.Class != Time && tb.Class == Year {
 		// A year is compared as the date without month and day, YYYY0000.
@@ -324,7 +325,13 @@ func comparableTemporal(ctx *Context, a, b Expr) (Expr, Expr, Type, error) {
 
 // textAsDate reads a text for a comparison with a date: without its offset, and
 // as less than all dates when it is none.
-func textAsDate(ctx *Context, e Expr, t Type) Expr {
+func textAsDate(ctx *Context, e Expr, t Type, date Expr) Expr {
+	label := "datetime"
+	if date.Type().Class == Date {
+		label = "date"
+	} else if _, ok := date.(*LiteralExpr); ok {
+		label = "datetime " // says "Truncated incorrect", too
+	}
 	c := newCall("conv", t, func(ev *evaluation) (*vector.Vec, error) {
 		out := ev.out(t.Physical())
 		z := ev.ctx.zone()
@@ -332,7 +339,7 @@ func textAsDate(ctx *Context, e Expr, t Type) Expr {
 			s := ev.args[0].Bytes(i)
 			p := parseDateTime(s, false)
 			if p.kind == Null || p.truncated {
-				ev.ctx.badDate("datetime", s)
+				ev.ctx.badDate(label, p, e.Type(), s)
 			}
 			us := int64(math.MinInt64)
 			if p.kind != Null {
@@ -654,4 +661,10 @@ func betweenJSON(ctx *Context, x, low, high Expr) (Expr, Expr, Expr, error) {
 // numericLiteralText reports whether e is a constant text that is an integer.
 func numericLiteralText(e Expr) bool {
 	return constText(e) && textAsInt(e, false) != nil
+}
+
+// lastName is the name of a column without its table.
+func lastName(column string) string {
+	column = strings.TrimSuffix(column, "`")
+	return column[strings.LastIndexByte(column, '`')+1:]
 }

@@ -420,7 +420,7 @@ func dateOrRefuse(ctx *Context, name string, e Expr) Expr {
 				return errs.Unsupportedf(-1, "%s of dates and '%s', which is no date", name, shown(texts(ev.ctx, from, ev.args[0])(i)))
 			}
 			if p.truncated {
-				ev.ctx.badDate("datetime", texts(ev.ctx, from, ev.args[0])(i))
+				ev.ctx.badDate("datetime", p, from, texts(ev.ctx, from, ev.args[0])(i))
 			}
 			out.I64s[i] = us
 			return nil

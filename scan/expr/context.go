@@ -42,6 +42,10 @@ type Context struct {
 	// return then. nil never ends.
 	Done <-chan struct{}
 
+	// Item is the name of the item of the select list that is bound, "" for
+	// others: warnings about a CAST that is the whole item name it.
+	Item string
+
 	state *sync.Map // per statement state of volatile functions, by expression
 }
 

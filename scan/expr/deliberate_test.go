@@ -33,7 +33,6 @@ func init() {
 			date-matrix-303 convert-340 convert-368 convert-484 convert-497`,
 		"a warning about '0000-00-00', which no row has: MySQL's temporary table's": `
 			group-rollup-38 group-rollup-64 group-rollup-82`,
-		"the deprecation of || as OR is not announced": `sql-mode-5`,
 		"server/plan gives the warning or the type; the executor of this test does not": `
 			group-rule-10 group-rule-11`,
 	} {

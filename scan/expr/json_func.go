@@ -265,7 +265,11 @@ func init() {
 			if r.null(0) {
 				return nil, nil
 			}
-			d, err := r.doc(0)
+			fn := r.ev.c.name
+			if fn == "JSON_LENGTH" && len(r.ev.args) > 1 {
+				fn = "JSON_EXTRACT" // what MySQL makes of it, and names in errors
+			}
+			d, err := jsonDoc(r.ev.ctx, fn, 1, r.ev.c.args[0].Type(), r.ev.args[0], r.i)
 			if err != nil || d == nil {
 				return nil, err
 			}
@@ -407,7 +411,7 @@ func init() {
 	}})
 	jsonFn(jsonFunc{"JSON_OBJECT", 0, -1, "JSON_OBJECT(key, x, …)", "An object of keys and values.", retJSONType, func(r *jsonRow) (any, error) {
 		if len(r.ev.args)%2 != 0 {
-			return nil, wrongCount("json_object")
+			return nil, wrongCount("JSON_OBJECT")
 		}
 		o := &jsonValue{kind: jObject}
 		for k := 0; k < len(r.ev.args); k += 2 {

@@ -248,11 +248,7 @@ func bytesLiteral(ctx *Context, e *syntax.BytesLit) (Expr, error) {
 	}
 	l := Literal(BytesValue([]byte(e.Value)))
 	l.hex, l.bits = true, e.Bits
-	if e.Bits {
-		l.text = "0b" + bitText(e.Value)
-	} else {
-		l.text = "0x" + strings.ToUpper(hexLower([]byte(e.Value)))
-	}
+	l.text = "0x" + strings.ToUpper(hexLower([]byte(e.Value)))
 	return l, nil
 }
 

@@ -73,7 +73,7 @@ func init() {
 				}
 				b, err := hex.AppendDecode(nil, s)
 				if err != nil {
-					ev.ctx.warn("Warning", errs.WrongValueForFunc, "Incorrect string value: '%s' for function unhex", shown(ev.args[0].Bytes(i)))
+					ev.ctx.warn("Warning", errs.WrongValueForFunc, "Incorrect string value: ''%s'' for function unhex", shown(ev.args[0].Bytes(i)))
 					out.SetNull(i)
 					return nil
 				}

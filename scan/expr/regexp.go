@@ -55,10 +55,16 @@ func regexpCall(ctx *Context, name string, args []Expr, k kernelMaker, ret retFu
 			xs[i] = asSigned(ctx, a)
 		}
 	}
-	for _, x := range xs[:2] {
-		if x.Type().Class == Bytes {
-			return nil, errs.Userf(errs.RegexpCharset, "Character set 'binary' cannot be used in conjunction with '%s' in call to %s.", ctx.collation(), lower(name))
+	if s, p := xs[0].Type(), xs[1].Type(); s.Class == Bytes || p.Class == Bytes {
+		of := func(t Type) string {
+			if t.Class == Bytes && (s.Class != Bytes || p.Class != Bytes) {
+				return "binary"
+			} else if t.Class == Bytes {
+				return ctx.collation()
+			}
+			return t.Collation
 		}
+		return nil, errs.Userf(errs.RegexpCharset, "Character set '%s' cannot be used in conjunction with '%s' in call to %s.", of(s), of(p), lower(name))
 	}
 	merged, err := mergeCollations(lower(name), xs[0].Type(), xs[1].Type())
 	if err != nil {

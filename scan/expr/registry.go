@@ -26,7 +26,7 @@ func Call(ctx *Context, name string, args ...Expr) (Expr, error) {
 		return nil, errs.Unsupportedf(-1, "the function %s", name)
 	}
 	if !ok {
-		return nil, errs.Userf(errs.UnknownFunction, "FUNCTION %s does not exist", name)
+		return nil, unknownFunction(ctx, name)
 	}
 	if len(args) < f.min || f.max >= 0 && len(args) > f.max {
 		return nil, errs.Userf(errs.WrongArgCount, "Incorrect parameter count in the call to native function '%s'", name)
@@ -106,3 +106,10 @@ func alias(name, to string) { aliases[name] = to }
 
 // operatorText prints operators by name.
 var operatorText = map[string]func(*call) string{}
+
+func unknownFunction(ctx *Context, name string) error {
+	if ctx.Session != nil && ctx.Session.Database() != "" {
+		name = ctx.Session.Database() + "." + name
+	}
+	return errs.Userf(errs.UnknownFunction, "FUNCTION %s does not exist", name)
+}

@@ -2,6 +2,7 @@ package expr
 
 import (
 	"bytes"
+	"fmt"
 	"math"
 	"math/big"
 	"strconv"
@@ -24,6 +25,35 @@ func shown(s []byte) string {
 		s = s[:128]
 	}
 	return string(bytes.ToValidUTF8(s, []byte("?")))
+}
+
+// shownBytes returns bytes as MySQL's messages show them: those that are no
+// printable ASCII in hexadecimal.
+func shownBytes(s []byte) string {
+	var b strings.Builder
+	for _, c := range s {
+		if c < ' ' || c > '~' {
+			fmt.Fprintf(&b, "\\x%02X", c)
+		} else {
+			b.WriteByte(c)
+		}
+		if b.Len() >= 128 {
+			break
+		}
+	}
+	return b.String()
+}
+
+// shownAs is shown or shownBytes, by the type.
+func shownAs(t Type, s []byte) string {
+	if t.Class == Bytes {
+		return shownBytes(s)
+	}
+	return shown(s)
+}
+
+func (c *Context) truncatedAs(t Type, what string, s []byte) {
+	c.warn("Warning", errs.TruncatedValue, "Truncated incorrect %s value: '%s'", what, shownAs(t, s))
 }
 
 func (c *Context) truncated(what string, s []byte) {
@@ -78,7 +108,7 @@ func reals(ctx *Context, t Type, v *vector.Vec) func(i int) float64 {
 		s := v.Bytes(i)
 		x, clean := parseDouble(s)
 		if !clean && !(len(s) == 0) {
-			ctx.truncated("DOUBLE", s)
+			ctx.truncatedAs(t, "DOUBLE", s)
 		}
 		return x
 	}
@@ -159,8 +189,8 @@ func ints(ctx *Context, t Type, v *vector.Vec, unsigned bool) func(i int) int64 
 	return func(i int) int64 {
 		s := v.Bytes(i)
 		x, neg, clean := parseInt(s, unsigned)
-		if !clean && !(len(s) == 0) {
-			ctx.truncated("INTEGER", s)
+		if !clean {
+			ctx.truncatedAs(t, "INTEGER", s)
 		}
 		_ = neg
 		return x
@@ -255,8 +285,11 @@ func decs(ctx *Context, t Type, v *vector.Vec) func(i int) dec {
 		if !clean {
 			if start, end := numberPrefix(s); start == end {
 				ctx.warn("Warning", errs.IncorrectDecimal, "Incorrect DECIMAL value: '0' for column '' at row -1")
+				if t.Class == Bytes {
+					return d
+				}
 			}
-			ctx.truncated("DECIMAL", s)
+			ctx.truncatedAs(t, "DECIMAL", s)
 		}
 		return d
 	}
@@ -330,21 +363,27 @@ func dateTimes(ctx *Context, t Type, v *vector.Vec, label string) func(i int) (p
 				p = numberToDateTime(x)
 			}
 			if p.kind == Null {
-				ctx.badDate("datetime", texts(ctx, t, v)(i))
+				ctx.badDate("datetime", noDate, t, texts(ctx, t, v)(i))
 			}
 			return p, p.kind != Null
 		}
 	case Year:
 		return func(i int) (parsed, bool) {
-			ctx.badDate("datetime", texts(ctx, t, v)(i))
+			ctx.badDate("datetime", noDate, t, texts(ctx, t, v)(i))
 			return noDate, false
 		}
 	case Decimal, Float, Double:
 		d := decs(ctx, t, v)
 		return func(i int) (parsed, bool) {
 			p := decToDateTime(d(i))
-			if p.kind == Null {
-				ctx.badDate("datetime", texts(ctx, t, v)(i))
+			switch {
+			case p.kind != Null:
+			case t.Class == Decimal:
+				ctx.badDate(label, noDate, t, texts(ctx, t, v)(i))
+			case label == "date":
+				ctx.badDate("datetime", noDate, t, strconv.AppendFloat(nil, math.Trunc(floatAt(v, i)), 'f', -1, 64))
+			default:
+				ctx.badDate("datetime", noDate, t, texts(ctx, t, v)(i))
 			}
 			return p, p.kind != Null
 		}
@@ -352,7 +391,11 @@ func dateTimes(ctx *Context, t Type, v *vector.Vec, label string) func(i int) (p
 		return func(i int) (parsed, bool) {
 			p, ok := jsonTemporal(ctx, v.Bytes(i))
 			if !ok || p.kind == Time {
-				ctx.warn("Warning", errs.InvalidJSONCast, "Invalid JSON value for CAST to DATETIME from column %s at row %d", "cast_as_json", i+1)
+				to := "DATETIME/TIMESTAMP"
+				if label == "date" {
+					to = "DATE"
+				}
+				ctx.warn("Warning", errs.InvalidJSONCast, "Invalid JSON value for CAST to %s from column %s at row %d", to, "cast_as_json", i+1)
 				return noDate, false
 			}
 			return p, true
@@ -363,7 +406,7 @@ func dateTimes(ctx *Context, t Type, v *vector.Vec, label string) func(i int) (p
 		s := v.Bytes(i)
 		p := parseDateTime(s, false)
 		if p.kind == Null || p.truncated {
-			ctx.badDate(label, s)
+			ctx.badDate(label, p, t, s)
 		}
 		if p.kind != Null {
 			ctx.delimiter(p, s)
@@ -373,12 +416,13 @@ func dateTimes(ctx *Context, t Type, v *vector.Vec, label string) func(i int) (p
 	}
 }
 
-func (c *Context) badDate(label string, s []byte) {
-	if label == "datetime" {
-		c.warn("Warning", errs.TruncatedValue, "Incorrect datetime value: '%s'", shown(s))
+// badDate warns of a text or number that is no date, or of which only the head is.
+func (c *Context) badDate(label string, p parsed, t Type, s []byte) {
+	if label == "datetime" && p.kind == Null {
+		c.warn("Warning", errs.TruncatedValue, "Incorrect datetime value: '%s'", shownAs(t, s))
 		return
 	}
-	c.truncated(label, s)
+	c.truncatedAs(t, strings.TrimSpace(label), s)
 }
 
 func (c *Context) delimiter(p parsed, s []byte) {
@@ -469,7 +513,7 @@ func timesOf(ctx *Context, t Type, v *vector.Vec) func(i int) (parsed, bool) {
 		s := v.Bytes(i)
 		p := parseTime(s)
 		if p.kind == Null || p.truncated {
-			ctx.truncated("time", s)
+			ctx.truncatedAs(t, "time", s)
 		}
 		if p.kind == Null {
 			return p, false

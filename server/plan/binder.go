@@ -96,6 +96,7 @@ type block struct {
 	keyIndex map[string]ColID // by Key of the expression
 	aggs     []Agg
 	aggIndex map[string]ColID
+	sorted   bool // MySQL groups by sorting: see needsSortedGroups
 	groupBy  bool
 	sets     [][]int // with grouping sets: positions of keys
 	flags    []ColID // with grouping sets: whether a key is rolled up in a row

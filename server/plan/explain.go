@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/thermocline/thermocline/catalog"
@@ -45,8 +46,13 @@ func explain(n Node, depth int, out *[]string) {
 	}
 }
 
-// line describes one operator.
-func line(n Node) string {
+// qualified is a column's name with its database, as errors show it.
+var qualified = regexp.MustCompile("`[^`]+`\\.(`[^`]+`\\.`[^`]+`)")
+
+// line describes one operator; columns are named without their database.
+func line(n Node) string { return qualified.ReplaceAllString(operator(n), "$1") }
+
+func operator(n Node) string {
 	switch n := n.(type) {
 	case *Scan:
 		s := "Scan " + n.Use.Table.ID().String()

@@ -9,13 +9,32 @@ import (
 	"github.com/thermocline/thermocline/scan/expr"
 )
 
-// group binds GROUP BY.
-func (bl *block) group(g *syntax.GroupBy) error {
+// group binds GROUP BY; ordered: an ORDER BY follows.
+func (bl *block) group(g *syntax.GroupBy, ordered bool) error {
 	if g.Auto || g.All && len(g.Items) == 0 {
 		return errs.Unsupportedf(g.Pos(), "this form of GROUP BY")
 	}
 	bl.groupBy = true
+	bl.sorted = !ordered && (g.WithRollup || bl.needsSortedGroups())
 	return bl.groupingSets(g)
+}
+
+// needsSortedGroups reports whether MySQL sorts for the aggregates of the select
+// list instead of making a temporary table, in which a YEAR becomes an integer.
+// An ORDER BY needs the table in any case.
+func (bl *block) needsSortedGroups() (sorted bool) {
+	for _, it := range bl.items {
+		if it.ast == nil {
+			continue
+		}
+		syntax.Walk(it.ast, func(n syntax.Node) bool {
+			if f, ok := n.(*syntax.FuncCall); ok && f.Over == nil {
+				sorted = sorted || f.Is("GROUP_CONCAT") || f.Distinct && expr.IsAggregate(f.Name.Object())
+			}
+			return !sorted
+		})
+	}
+	return sorted
 }
 
 // groupKey binds an expression of GROUP BY, which may be the position or the name
@@ -74,7 +93,9 @@ func (bl *block) groupKey(ast syntax.Expr) (int, error) {
 		if id, plain := plainColumn(x); plain {
 			c = b.cols[id]
 		} else {
-			x = expr.Materialized(b.env.Expr, x)
+			if !bl.sorted {
+				x = expr.Materialized(b.env.Expr, x)
+			}
 			c = Column{Name: "key", Type: x.Type()}
 		}
 		id = b.newCol(c)
@@ -446,7 +467,7 @@ func (r *regrouping) column(id ColID, n int, in clause) (expr.Expr, error) {
 			name = c.Database + "." + name
 		}
 		if in == inHaving {
-			return nil, errs.Userf(errs.UnknownColumn, "Unknown column '%s' in '%s'", bl.b.columnText(id), in)
+			return nil, errs.Userf(errs.UnknownColumn, "Unknown column '%s' in '%s'", bl.b.cols[id].Name, in)
 		}
 		what := "SELECT list"
 		switch in {

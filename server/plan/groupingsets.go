@@ -325,7 +325,7 @@ func (s *scope) grouping(f *syntax.FuncCall) (expr.Expr, error) {
 			}
 		}
 		if at < 0 {
-			return nil, errs.UserAt(arg.Pos(), errs.GroupingArgument, "Argument #%d of GROUPING function is not in GROUP BY", n)
+			return nil, errs.UserAt(arg.Pos(), errs.GroupingArgument, "Argument #%d of GROUPING function is not in GROUP BY", n+1)
 		}
 		bit := expr.Expr(expr.Literal(expr.IntValue(0)))
 		if bl.sets != nil {

@@ -167,6 +167,9 @@ func (b *binder) col(id ColID) expr.Expr {
 	name := "`" + c.Name + "`"
 	if c.Table != "" {
 		name = "`" + c.Table + "`." + name
+		if c.Database != "" {
+			name = "`" + c.Database + "`." + name
+		}
 	}
 	return expr.Column(id, c.Type, name)
 }

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"strings"
+
 	"github.com/thermocline/thermocline/internal/errs"
 	"github.com/thermocline/thermocline/internal/syntax"
 	"github.com/thermocline/thermocline/scan/expr"
@@ -49,7 +51,7 @@ func (b *binder) selectBlock(q *syntax.Select, order []*syntax.OrderItem, outer 
 		bl.freezeItems(q)
 	}
 	if q.GroupBy != nil {
-		if err := bl.group(q.GroupBy); err != nil {
+		if err := bl.group(q.GroupBy, len(order) > 0); err != nil {
 			return nil, err
 		}
 	}
@@ -61,7 +63,9 @@ func (b *binder) selectBlock(q *syntax.Select, order []*syntax.OrderItem, outer 
 			it.bound = bl.keys[it.key-1].Expr
 			continue
 		}
-		x, err := bl.bind(it.ast, &scope{bl: bl, clause: inFields, rel: &bl.rel})
+		ctx := *b.env.Expr
+		ctx.Item = it.name
+		x, err := expr.Bind(&ctx, it.ast, &scope{bl: bl, clause: inFields, rel: &bl.rel})
 		if err != nil {
 			return nil, err
 		}
@@ -95,7 +99,7 @@ func (b *binder) selectBlock(q *syntax.Select, order []*syntax.OrderItem, outer 
 		if err := bl.regroup(having, qualify, keys); err != nil {
 			return nil, err
 		}
-	} else if err := bl.checkHaving(having); err != nil {
+	} else if err := bl.checkHaving(q.Having, having); err != nil {
 		return nil, err
 	}
 	late := bl.afterWindows()
@@ -191,7 +195,7 @@ func (bl *block) orderBy(order []*syntax.OrderItem) ([]*orderKey, error) {
 
 // checkHaving refuses HAVING without aggregation on columns that are not
 // selected.
-func (bl *block) checkHaving(having []expr.Expr) error {
+func (bl *block) checkHaving(written syntax.Expr, having []expr.Expr) error {
 	selected := colSet{}
 	for _, it := range bl.items {
 		selected.addOf(it.bound)
@@ -205,11 +209,23 @@ func (bl *block) checkHaving(having []expr.Expr) error {
 	for _, h := range having {
 		for _, id := range expr.ColumnsOf(h) {
 			if own[id] && !selected[id] {
-				return errs.Userf(errs.UnknownColumn, "Unknown column '%s' in '%s'", bl.b.columnText(id), inHaving)
+				return errs.Userf(errs.UnknownColumn, "Unknown column '%s' in '%s'", nameIn(written, bl.b.cols[id].Name), inHaving)
 			}
 		}
 	}
 	return nil
+}
+
+// nameIn is a column's name as an expression writes it.
+func nameIn(e syntax.Expr, name string) string {
+	text := name
+	syntax.Walk(e, func(n syntax.Node) bool {
+		if c, ok := n.(*syntax.ColumnRef); ok && strings.EqualFold(c.Column(), name) {
+			text = refText(c)
+		}
+		return true
+	})
+	return text
 }
 
 // columnText returns a column's name with its table, as messages show it.
@@ -228,7 +244,7 @@ func (bl *block) finish(distinct bool, keys []*orderKey) (*result, error) {
 	var items []Item
 	have := colSet{}
 	for _, it := range bl.items {
-		if _, plain := plainColumn(it.bound); (distinct || len(bl.windows) > 0) && !plain {
+		if _, plain := plainColumn(it.bound); (distinct || len(bl.windows) > 0 || bl.groupBy && len(keys) > 0) && !plain {
 			it.bound = expr.Materialized(b.env.Expr, it.bound)
 		}
 		c := Column{Name: it.name, Type: it.bound.Type()}
@@ -276,7 +292,9 @@ func (bl *block) finish(distinct bool, keys []*orderKey) (*result, error) {
 			name := ""
 			for _, id := range expr.ColumnsOf(s.Expr) {
 				if !have[id] && name == "" {
-					name = b.columnText(id)
+					if name = b.columnText(id); b.cols[id].Database != "" {
+						name = b.cols[id].Database + "." + name
+					}
 				}
 			}
 			return nil, errs.UserAt(k.pos, errs.OrderNotSelected, "Expression #%d of ORDER BY clause is not in SELECT list, references column '%s' which is not in SELECT list; this is incompatible with DISTINCT", i+1, name)

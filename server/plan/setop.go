@@ -109,6 +109,14 @@ func (b *binder) unifySets(n *setNode) (*result, error) {
 			return nil, positioned(err, n.pos)
 		}
 		t.Nullable = nullable
+		if t.Class == expr.Null { // NULLs only
+			for i := range es {
+				if es[i], err = expr.Cast(b.env.Expr, es[i], expr.TBytes(0)); err != nil {
+					return nil, positioned(err, n.pos)
+				}
+			}
+			t = expr.TBytes(0)
+		}
 		types = append(types, t)
 		for i, l := range leaves {
 			id := b.newCol(Column{Name: l.leaf.cols[c].Name, Type: t})

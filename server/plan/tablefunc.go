@@ -188,7 +188,7 @@ func (bl *block) jsonColumns(list []*syntax.JSONColumn, names *[]string) ([]expr
 			out = append(out, x)
 			continue
 		case syntax.JSONOrdinality:
-			x.Kind, x.Type = expr.JSONOrdinality, expr.Type{Class: expr.Int, Width: 4, Unsigned: true, Nullable: true}
+			x.Kind, x.Type = expr.JSONOrdinality, expr.Type{Class: expr.Int, Width: 4, Nullable: true}
 		case syntax.JSONPath, syntax.JSONExists:
 			x.Kind = expr.JSONValueAt
 			if c.Kind == syntax.JSONExists {

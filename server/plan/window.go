@@ -296,7 +296,7 @@ func (bl *block) frame(s *syntax.WindowSpec, w *windowCall, in *scope) (Frame, e
 // the frame does not pass.
 func (bl *block) rangeBound(out *Bound, e syntax.Expr, w *windowCall, in *scope, pos int) error {
 	if len(w.order) != 1 {
-		return errs.UserAt(pos, errs.RangeKey, "Window '<unnamed window>' with RANGE N PRECEDING/FOLLOWING frame requires exactly one ORDER BY expression, of numeric or temporal type")
+		return errs.UserAt(pos, errs.RangeKey, "Window '<unnamed window>' with RANGE N PRECEDING/FOLLOWING frame requires exactly one deterministic ORDER BY expression, of numeric or temporal type")
 	}
 	ctx := bl.b.env.Expr
 	key := w.order[0].Expr
