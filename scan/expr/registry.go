@@ -108,7 +108,10 @@ func alias(name, to string) { aliases[name] = to }
 var operatorText = map[string]func(*call) string{}
 
 func unknownFunction(ctx *Context, name string) error {
-	if ctx.Session != nil && ctx.Session.Database() != "" {
+	if ctx.Session != nil {
+		if ctx.Session.Database() == "" {
+			return errs.Userf(errs.NoDatabase, "No database selected")
+		}
 		name = ctx.Session.Database() + "." + name
 	}
 	return errs.Userf(errs.UnknownFunction, "FUNCTION %s does not exist", name)
