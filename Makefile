@@ -8,7 +8,7 @@ SHELL = /bin/bash
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
 # Packages whose code runs concurrently; make test runs them with -race too.
-RACE = ./connector/... ./scan/... ./server/exec/... ./server/session/... ./server/mysql/... ./ingest/...
+RACE = ./connector/... ./scan/... ./server/admission/... ./server/exec/... ./server/session/... ./server/mysql/... ./ingest/...
 
 .PHONY: build deps test test-go test-race test-dml test-spill test-laws logictest test-tpcds interop interop-read interop-random interop-histories lint fuzz demo bench bench-cdc bench-paimon bench-sql bench-large bench-plan endurance clean
 
@@ -46,6 +46,11 @@ logictest: ## all 25,000 queries of the logic tests over Paimon tables; make tes
 
 test-spill: build ## the 22 queries of TPC-H at scale factor SF within MEMORY a query: the published answers with spilling, without it those that need more name the limit; needs ../shared
 	go run ./benchmarks/spill --sf $(SF) --memory $(MEMORY)
+
+CLIENTS ?= 100
+.PHONY: test-clients
+test-clients: build ## all 22 queries of TPC-H and the 43 of ClickBench over the MySQL port within 2 GiB for the whole process, alone and by CLIENTS clients at a time: none fails; needs ../shared; BENCH="--sf 0.1 --rows 1000000" is short
+	go run ./benchmarks/sql --clients $(CLIENTS) --memory-limit 2GiB --binary bin/thermocline --rows 1000000 $(BENCH)
 
 test-laws: ## queries of TPC-H, of the semantics corpus and of the logic tests give the same rows whatever the batches, threads, spilling, pruning and compaction; make test runs a sample; needs ../shared
 	@eval "$$(.ci/deps)"; export THERMOCLINE_SHARED=required THERMOCLINE_LAWS=all; \

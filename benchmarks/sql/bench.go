@@ -22,6 +22,7 @@ type bench struct {
 	rows                                                  int64
 	rounds, threads                                       int
 	noDuck                                                bool
+	clients, each                                         int
 
 	python, temp string
 	tables       map[string][]string // by suite
@@ -74,6 +75,9 @@ func (b *bench) run() error {
 	qs, err := b.queries()
 	if err != nil {
 		return err
+	}
+	if b.clients > 0 {
+		return b.clientsRun(qs)
 	}
 	var lines []*line
 	for _, suite := range []string{"tpch", "hits"} {
