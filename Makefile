@@ -105,6 +105,10 @@ bench-paimon: ## merging, deletion vectors, writing and compaction, beside Java 
 bench-sql: build ## the queries of TPC-H SF1 and of ClickBench on 10 M rows, beside DuckDB on the same files; needs ../shared; BENCH="--sf 0.1 --rows 1000000" is short
 	go run ./benchmarks/sql --binary bin/thermocline --out benchmarks/RESULTS.md $(BENCH)
 
+.PHONY: bench-wire
+bench-wire: build ## the MySQL port: SELECT 1, a row of 10 M by its key, LIMIT 10, 1 M rows to a client that takes them; BENCH="--keys 1000000" is short
+	go run ./benchmarks/wire --binary bin/thermocline $(BENCH)
+
 bench-large: ## TPC-H SF10; needs ../shared
 	go run ./benchmarks/sql --sf 10 --rows 0 --out benchmarks/RESULTS.md $(BENCH)
 
