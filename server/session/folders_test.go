@@ -158,3 +158,32 @@ func TestFolderRefusals(t *testing.T) {
 	// Another session does not see them.
 	wantKind(t, session(t, srv, OpenOptions{Database: "shop"}), "SELECT * FROM t", errs.UnknownTable)
 }
+
+// TestFolderFlink: files that Flink 1.20.5's filesystem connector wrote for INSERTs of
+// these rows.
+func TestFolderFlink(t *testing.T) {
+	root := t.TempDir()
+	for name, text := range map[string]string{
+		"csv/p=z/part-0":            "2,,1.0E100,-0.01,false,0001-01-01,00:00:00,\"1969-12-31 23:59:59\",\"1970-01-01 00:00:00Z\",\n",
+		"csv/p=n/part-0":            ",,,,,,,,,\n",
+		"csv/p=p q%2Fé%3D1/part-0":  "1,\"x, \"\"y\"\"\",1.5,2.5,true,2026-01-31,10:20:30,\"2026-01-31 10:20:30.123\",\"2026-01-31 10:20:30.123Z\",AP9B\n",
+		"json/part-0":               `{"a":1,"s":"x, \"y\"","n":1.5,"d":2.5,"b":true,"dt":"2026-01-31","t":"10:20:30","ts":"2026-01-31 10:20:30.123","l":"2026-01-31 10:20:30.123Z","y":"AP9B"}` + "\n" + `{"a":null,"s":null,"n":null,"d":null,"b":null,"dt":null,"t":null,"ts":null,"l":null,"y":null}` + "\n",
+		"json/.part-1.inprogress.0": "{",
+	} {
+		name = filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := session(t, server(t, withFolders()), OpenOptions{Database: "shop"})
+	const columns = "a INT, s STRING, n DOUBLE, d DECIMAL(10,2), b BOOLEAN, dt DATE, t TIME(0), ts TIMESTAMP(3), l TIMESTAMP_LTZ(3), y BYTES"
+	script(t, s, "SET time_zone = '+00:00';\nCREATE TEMPORARY TABLE c ("+columns+", p STRING) PARTITIONED BY (p) WITH ('connector'='filesystem','path'='"+root+"/csv','format'='csv');\n"+
+		"CREATE TEMPORARY TABLE j ("+columns+") WITH ('connector'='filesystem','path'='"+root+"/json','format'='json')")
+	const one = "1|x, \"y\"|1.5|2.50|1|2026-01-31|10:20:30|2026-01-31 10:20:30.123|2026-01-31 10:20:30.123|00FF41"
+	const columnsOf = "a, s, n, d, b, dt, t, ts, l, HEX(y)"
+	want(t, s, "SELECT "+columnsOf+", p FROM c ORDER BY p", "NULL||NULL|NULL|NULL|NULL|NULL|NULL|NULL||n\n"+one+"|p q/é=1\n2||1e100|-0.01|0|0001-01-01|00:00:00|1969-12-31 23:59:59.000|1970-01-01 00:00:00.000||z")
+	want(t, s, "SELECT "+columnsOf+" FROM j ORDER BY a DESC", one+"\nNULL|NULL|NULL|NULL|NULL|NULL|NULL|NULL|NULL|NULL")
+}
