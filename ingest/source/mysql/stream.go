@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -67,6 +68,9 @@ type stream struct {
 type mapped struct {
 	table   int // -1: not captured, or stopped
 	columns []column
+	// what the table map said of the columns
+	types, nulls []byte
+	meta         []uint16
 }
 
 // Stream implements source.Source.
@@ -137,11 +141,25 @@ type connections struct {
 type connection struct {
 	net.Conn
 	ended atomic.Bool
+	set   atomic.Int64 // the deadline, in nanoseconds since the epoch
 }
 
+// deadlineStep is how much earlier than asked for a read may time out. The library
+// sets the deadline for each packet, which costs a tenth of following the log when
+// the runtime's timer is moved each time.
+const deadlineStep = 500 * time.Millisecond
+
 func (c *connection) SetReadDeadline(t time.Time) error {
-	if c.ended.Load() {
+	ended := c.ended.Load()
+	switch ns := t.UnixNano(); {
+	case ended:
 		t = time.Unix(1, 0)
+	case t.IsZero():
+		c.set.Store(0)
+	case ns >= c.set.Load() && ns-c.set.Load() < int64(deadlineStep):
+		return nil
+	default:
+		c.set.Store(ns)
 	}
 	return c.Conn.SetReadDeadline(t)
 }
@@ -564,10 +582,15 @@ func (st *stream) generic(h *replication.EventHeader, x *replication.GenericEven
 
 // tableMap binds a table id of the log to a captured table.
 func (st *stream) tableMap(e *replication.TableMapEvent) {
-	m := &mapped{table: -1}
-	st.maps[e.TableID] = m
 	i, ok := st.byName[source.ID{Database: string(e.Schema), Name: string(e.Table)}]
-	if !ok || st.stopped[i] || st.before(i) {
+	wanted := ok && !st.stopped[i] && !st.before(i)
+	m := st.maps[e.TableID]
+	if wanted && m != nil && m.table == i && m.same(e) {
+		return // as in the transaction before
+	}
+	m = &mapped{table: -1}
+	st.maps[e.TableID] = m
+	if !wanted {
 		return
 	}
 	cols, err := bindColumns(st.columns[i], e)
@@ -576,6 +599,13 @@ func (st *stream) tableMap(e *replication.TableMapEvent) {
 		return
 	}
 	m.table, m.columns = i, cols
+	m.types, m.meta, m.nulls = bytes.Clone(e.ColumnType), e.ColumnMeta, bytes.Clone(e.NullBitmap)
+}
+
+// same reports whether a table map of the same id says the same of the columns. The
+// server gives a changed table another id, so what is compared here is beyond need.
+func (m *mapped) same(e *replication.TableMapEvent) bool {
+	return bytes.Equal(m.types, e.ColumnType) && slices.Equal(m.meta, e.ColumnMeta) && bytes.Equal(m.nulls, e.NullBitmap)
 }
 
 func (st *stream) rowsEvent(h *replication.EventHeader, e *replication.RowsEvent) error {
