@@ -243,6 +243,16 @@ type TableCommit interface {
 	Abort(ctx context.Context, messages []CommitMessage) error
 }
 
+// Lineage is a TableCommit that tells what others did to the table.
+type Lineage interface {
+	TableCommit
+	// Overwritten returns the oldest snapshot after the given one by which another
+	// user removed or replaced rows (of kind OVERWRITE), nil when there is none, and
+	// the id of the newest snapshot that was looked at. Snapshots that have expired
+	// are not seen.
+	Overwritten(ctx context.Context, after int64) (by *SnapshotInfo, newest int64, _ error)
+}
+
 // CommitResult says what Commit did.
 type CommitResult struct {
 	// Snapshot is the id of the newest snapshot made, 0 when none was needed.

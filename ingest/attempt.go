@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/thermocline/thermocline/ingest/pipeline"
@@ -28,6 +29,10 @@ type attempt struct {
 	warned   map[source.ID]time.Time
 	doubt    bool // a commit failed: nobody may assume that this epoch is over
 	work     context.Context
+	pokeMu   sync.Mutex
+	poked    func()
+	asides   *asides         // copies beside the stream
+	came     source.Position // where new tables begin that are not copied; nil: unknown
 }
 
 // drainTime is how long a pipeline that is asked to end may go on to commit.
@@ -110,14 +115,24 @@ func (a *attempt) run(ctx context.Context) (err error) {
 		}
 		a.showTables()
 	}()
+	defer a.measure(ctx)()
+	a.asides = newAsides(ctx, a)
+	defer a.asides.close()
 	a.showTables()
-	if err := a.copyAll(ctx); err != nil {
-		return err
+	if a.bounded() || !a.followed() { // otherwise new tables are copied beside the stream of the others
+		if err := a.copyAll(ctx); err != nil {
+			return err
+		}
 	}
 	if a.bounded() && !a.copying() {
 		return a.stopReasons()
 	}
 	return a.follow(ctx)
+}
+
+// followed reports whether there are tables to be followed.
+func (a *attempt) followed() bool {
+	return slices.ContainsFunc(a.set.Tables, func(t *sink.Table) bool { return t.Stopped == "" && t.Start != nil })
 }
 
 // bounded reports whether the pipeline ends with the copy.
@@ -166,7 +181,7 @@ func (a *attempt) open(ctx context.Context) error {
 		a.targets[t.ID.String()] = t
 	}
 	a.set, err = sink.Open(ctx, sink.Options{Catalog: lake.Catalog, Files: lake.Files, Dir: dir, Pipeline: p.name(), User: p.user(), Identity: identity,
-		Parse: a.src.ParsePosition, Budget: p.budget, Log: p.log, State: state, Rules: p.rules}, specs)
+		Parse: a.src.ParsePosition, Budget: p.budget, Log: p.log, State: state, Rules: p.rules, Policy: p.policy()}, specs)
 	if err != nil {
 		return err
 	}
@@ -197,6 +212,10 @@ func (a *attempt) define(ctx context.Context, t *sink.Table) error {
 	same := len(t.Definitions) == len(t.Sources)
 	for _, d := range t.Definitions {
 		same = same && slices.Contains(t.Sources, d.ID)
+	}
+	if !same && a.p.def.Source.NewTables == pipeline.CopyNew && a.p.def.Source.Startup == pipeline.Initial && !slices.ContainsFunc(t.Definitions, func(d *source.Table) bool { return !slices.Contains(t.Sources, d.ID) }) {
+		a.p.log.Warn("more tables feed the lake table than when it was copied; it is copied again", "table", t.ID.String())
+		return a.set.Recopy(a.work, t)
 	}
 	if !same {
 		return errs.Userf(errs.InvalidConfig, "start pipeline %s: other tables feed %s than when it was copied; drop the lake table to copy it again, or change the routes back", a.p.name(), t.ID)

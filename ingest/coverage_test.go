@@ -6,7 +6,7 @@ package ingest
 //	row in the log before SELECT sees it     positions of consistent reads: source/mysql TestSnapshotIsolation; chunks lie below changes: TestLayers, TestCopyInChunks; with semi-sync: –
 //	kill at every step                       TestCrashEverywhere: calls, files, chunks, schema
 //	commit that succeeded and said no        TestCrashEverywhere (steps that happen and whose reply is lost), sink TestState
-//	foreign writers and expiry               –
+//	foreign writers                          TestOverwrittenWhileFollowed; and expiry: –
 //	rolled back, stopped and running         TestStartChecks, TestRolledBackWhileFollowed
 //	two processes, one pipeline              TestFenced, sink TestState
 //	every type, copy and log alike           source/mysql TestZoo, TestZooMySQL
@@ -15,7 +15,9 @@ package ingest
 //	gh-ost, pt-osc, twice                    TestMigrationTools; begun before a restart: –
 //	key changes over buckets and partitions  TestCrashEverywhere, TestRoutesToLake, source/mysql TestKeyChange
 //	a transaction larger than memory         TestLargeTransaction; killed in its middle: –
-//	XA                                       the table stops: source/mysql TestStops; followed: –
+//	XA, over restarts                        source/mysql TestXA, TestXAMySQL (needs a MySQL)
+//	new tables, copies again while followed  TestNewTables, TestNewTablesFollowed, TestCopiedAgainWhileFollowed; under crashes: TestCrashEverywhere/tables
+//	rows that vanish without row events      source/mysql TestStops, TestStrict, TestCopiedAgainWhileFollowed
 //	failover, purged log                     refused: source/mysql TestResume, TestStartChecks; healed: –
 //	cut connections, restarted server        TestConnectionCut, TestServerRestart
 //	patterns and rules                       route, pipeline, transform tests

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/thermocline/thermocline/ingest/evolve"
+	"github.com/thermocline/thermocline/ingest/pipeline"
 	"github.com/thermocline/thermocline/ingest/sink"
 	"github.com/thermocline/thermocline/ingest/source"
 	"github.com/thermocline/thermocline/internal/errs"
@@ -42,6 +43,10 @@ func (f *follower) define(ctx context.Context, ev *source.Event) error {
 			continue
 		}
 		if t.CaughtUp || !t.Start.Includes(ev.Txn) {
+			if slices.Contains(f.recopy, t) { // whatever it is now, it is copied
+				f.defined = true
+				continue
+			}
 			err := f.copier.locked(func() error { return f.follow1(ctx, t, ev) })
 			if errs.Is(err, errs.TableStopped) {
 				if err := f.stop1(t, id, err.Error()+" ("+ev.Reason+")"); err != nil {
@@ -79,10 +84,29 @@ func (f *follower) follow1(ctx context.Context, t *sink.Table, ev *source.Event)
 	table := t.ID.String()
 	kind := evolve.Truncate
 	switch ev.Kind {
+	case source.RowsLostEvent:
+		again, err := f.lost(t, ev)
+		if again {
+			a.p.log.Warn("rows of a source table changed without a trace in the log; it is copied again", "table", table, "statement", ev.Reason)
+			a.set.MarkRecopy(t, true)
+			f.recopy = append(f.recopy, t)
+		}
+		return err
 	case source.AlterEvent:
+		again := p.Behavior == evolve.StrictEvolve && p.Wants(evolve.AddColumn) && a.p.def.Source.Startup == pipeline.Initial && filled(t.Definition(ev.Definition.ID), ev.Definition)
+		if again { // the state says so before the change lasts
+			a.set.MarkRecopy(t, true)
+		}
 		notes, err := a.set.Evolve(a.work, t, ev.Definition, p)
 		if err != nil {
+			if again {
+				a.set.MarkRecopy(t, false)
+			}
 			return err
+		}
+		if again {
+			a.p.log.Info("rows have values in a new column; the table is copied again", "table", table)
+			f.recopy = append(f.recopy, t)
 		}
 		a.p.log.Info("the definition of a source table changed", "table", table, "statement", ev.Reason)
 		for _, n := range notes {
@@ -115,5 +139,5 @@ func (f *follower) follow1(ctx context.Context, t *sink.Table, ev *source.Event)
 // stop1 stops a table before the transaction that is read; the others go on.
 func (f *follower) stop1(t *sink.Table, id source.ID, reason string) error {
 	f.a.p.log.Error("a table is not followed any more", "table", t.ID.String(), "source", id.String(), "reason", reason)
-	return f.a.set.Stop(f.a.work, t, reason+"; drop the lake table to copy it again at the next start")
+	return f.a.set.Stop(f.a.work, t, reason+"; "+f.a.recopyHint(t))
 }

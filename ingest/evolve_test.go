@@ -108,6 +108,9 @@ func TestSchemaChanges(t *testing.T) {
 				case "ignore":
 					want = c.ignore
 				}
+				if behavior == "strict_evolve" && c.name == "recreated" { // copied again
+					want.rows = "9|90|n"
+				}
 				table := db + "." + c.name
 				l.same(table, strings.Split(want.rows, " ")...)
 				if reason, ok := strings.CutPrefix(want.shape, "stop "); ok {

@@ -240,6 +240,12 @@ func TestCrashEverywhere(t *testing.T) {
 			return &Lake{Catalog: crashCatalog{l.catalog, c}, Files: crashFiles{l.files, c}, Root: l.dir}
 		}, alterations)
 	})
+	t.Run("tables", func(t *testing.T) {
+		l := newLake(t)
+		crashes(t, l, rounds/2, 61, func(c *crash) *Lake {
+			return &Lake{Catalog: crashCatalog{l.catalog, c}, Files: crashFiles{l.files, c}, Root: l.dir}
+		}, comings)
+	})
 	t.Run("files", func(t *testing.T) {
 		l := newLake(t)
 		crashes(t, l, rounds, 97, func(c *crash) *Lake {
@@ -250,10 +256,10 @@ func TestCrashEverywhere(t *testing.T) {
 }
 
 // alterations changes the columns of c.s at random, and its rows.
-func alterations(srv *server) func(*rand.Rand) {
+func alterations(srv *server) ([]string, string, func(*rand.Rand)) {
 	srv.exec("CREATE TABLE c.s (id INT PRIMARY KEY, a0 INT); INSERT INTO c.s SELECT seq, seq FROM seq_1_to_200")
 	columns, next := []string{"a0"}, 0
-	return func(rnd *rand.Rand) {
+	return []string{"c.s"}, "evolve", func(rnd *rand.Rand) {
 		i := rnd.IntN(len(columns))
 		next++
 		switch x := rnd.IntN(12); {
@@ -282,7 +288,42 @@ func alterations(srv *server) func(*rand.Rand) {
 	}
 }
 
-func crashes(t *testing.T, l *lake, rounds, steps int, open func(*crash) *Lake, more ...func(*server) func(*rand.Rand)) {
+// comings makes tables, drops them, swaps them, and fills new columns, at random.
+func comings(srv *server) ([]string, string, func(*rand.Rand)) {
+	names, columns, next := []string{"c.g0", "c.g1", "c.g2"}, map[string]int{}, 0
+	for _, n := range names[:2] {
+		srv.exec("CREATE TABLE " + n + " (id INT PRIMARY KEY, v INT); INSERT INTO " + n + " SELECT seq, seq FROM seq_1_to_50")
+	}
+	there := map[string]bool{names[0]: true, names[1]: true}
+	return names[:2], "strict_evolve", func(rnd *rand.Rand) {
+		n := names[rnd.IntN(len(names))]
+		next++
+		switch x := rnd.IntN(16); {
+		case !there[n]:
+			srv.exec("CREATE TABLE "+n+" (id INT PRIMARY KEY, v INT)", fmt.Sprintf("INSERT INTO %s VALUES (%d, 1)", n, next))
+			there[n], columns[n] = true, 0
+		case x == 0 && n == names[2]:
+			srv.exec("DROP TABLE " + n)
+			there[n] = false
+		case x == 1:
+			srv.exec("CREATE OR REPLACE TABLE " + n + " (id INT PRIMARY KEY, v INT)")
+			columns[n] = 0
+		case x == 2:
+			columns[n]++
+			srv.exec(fmt.Sprintf("ALTER TABLE %s ADD x%d INT DEFAULT %d", n, columns[n], next))
+		case x == 3:
+			srv.exec("CREATE TABLE c.z LIKE "+n, "INSERT INTO c.z SELECT * FROM "+n+" WHERE id % 3 > 0", "RENAME TABLE "+n+" TO c.y, c.z TO "+n, "DROP TABLE c.y")
+		case x < 8:
+			srv.exec(fmt.Sprintf("INSERT INTO %s (id, v) VALUES (%d, %d)", n, 1000+next, next))
+		case x < 13:
+			srv.exec(fmt.Sprintf("UPDATE %s SET v = v + 1 WHERE id %% 5 = %d", n, rnd.IntN(5)))
+		default:
+			srv.exec(fmt.Sprintf("DELETE FROM %s WHERE id %% 41 = %d", n, rnd.IntN(41)))
+		}
+	}
+}
+
+func crashes(t *testing.T, l *lake, rounds, steps int, open func(*crash) *Lake, more ...func(*server) ([]string, string, func(*rand.Rand))) {
 	srv := newServer(t)
 	srv.exec("CREATE DATABASE c; CREATE TABLE c.a (id INT PRIMARY KEY, v INT, w VARCHAR(20)); CREATE TABLE c.b (k1 INT, k2 VARCHAR(10), v INT, PRIMARY KEY (k1, k2)); CREATE TABLE c.idle (id INT PRIMARY KEY)",
 		"INSERT INTO c.a SELECT seq, seq, 'old' FROM seq_1_to_500; INSERT INTO c.b SELECT seq, 'x', seq FROM seq_1_to_100; INSERT INTO c.idle VALUES (1)")
@@ -292,8 +333,9 @@ func crashes(t *testing.T, l *lake, rounds, steps int, open func(*crash) *Lake, 
 	var extra []func(*rand.Rand)
 	names, behavior := []string{"c.a", "c.b", "c.idle"}, ""
 	for _, m := range more {
-		extra = append(extra, m(srv))
-		names, behavior = append(names, "c.s"), "  schema.change.behavior: evolve\n"
+		tables, b, x := m(srv)
+		extra = append(extra, x)
+		names, behavior = append(names, tables...), "  schema.change.behavior: "+b+"\n"
 	}
 	change := func() {
 		for _, x := range extra {

@@ -24,9 +24,20 @@ var errCopied = errors.New("everything is copied")
 // follow follows the source from the earliest position of the tables. It ends
 // when ctx does, or with an error.
 func (a *attempt) follow(ctx context.Context) error {
+	a.onWake(a.poke)
+	defer a.onWake(nil)
 	for {
+		if _, err := a.asides.begin(); err != nil {
+			return err
+		}
+		if !a.followed() && slices.ContainsFunc(a.set.Tables, (*sink.Table).NeedsCopy) {
+			if err := a.awaitAsides(ctx); err != nil {
+				return err
+			}
+			continue
+		}
 		f, err := a.newFollower()
-		if err != nil {
+		if err != nil || f == nil {
 			return err
 		}
 		state := Streaming
@@ -60,11 +71,14 @@ type follower struct {
 	wait   *waiter
 	copier *copier // of the tables that are copied in chunks, nil: none
 
-	notBefore  time.Time // transactions before it do not count (scan.startup.mode: timestamp)
-	defined    bool      // definitions changed in this transaction
-	inTxn      bool      // rows of an unfinished transaction were appended
-	catchingUp bool      // some table still skips transactions
-	dirtyAt    time.Time // first uncommitted change
+	recopy     []*sink.Table   // to be copied again behind this transaction
+	grown      source.Position // new tables came in this transaction: before it
+	renamed    bool            // with rows that are not in the log
+	notBefore  time.Time       // transactions before it do not count (scan.startup.mode: timestamp)
+	defined    bool            // definitions changed in this transaction
+	inTxn      bool            // rows of an unfinished transaction were appended
+	catchingUp bool            // some table still skips transactions
+	dirtyAt    time.Time       // first uncommitted change
 	lastCommit time.Time
 	lastTime   time.Time // source time of the last transaction
 }
@@ -164,8 +178,14 @@ func (f *follower) loop(ctx context.Context) (err error) {
 	defer w.close()
 	f.startCopier(ctx)
 	defer func() { f.copier.close() }()
+	a.setPoke(w.poke)
+	defer a.setPoke(nil)
 	for {
-		if err := f.takeCopied(ctx); err != nil {
+		err := f.beside(ctx)
+		if err == nil {
+			err = f.takeCopied(ctx)
+		}
+		if err != nil {
 			if errors.Is(err, errCopied) || errors.Is(err, errAgain) {
 				return err
 			}
@@ -274,7 +294,7 @@ func (f *follower) discard(err error) error {
 	if f.inTxn || a.set.Changed() || a.set.CopyChanged() {
 		a.p.set(func(s *Status) { s.Discarded++ })
 	}
-	f.inTxn, f.defined, f.dirtyAt = false, false, time.Time{}
+	f.inTxn, f.defined, f.dirtyAt, f.recopy, f.grown, f.renamed = false, false, time.Time{}, nil, nil, false
 	defer func() {
 		if f.copier != nil {
 			for _, t := range a.set.Tables {
@@ -352,7 +372,7 @@ func (f *follower) takeCopied(ctx context.Context) error {
 		if errs.Is(err, errs.TableStopped) {
 			f.discard(nil)
 			a.p.log.Error("the table cannot be copied", "table", x.p.t.ID.String(), "error", err)
-			if err := a.set.Stop(a.work, x.p.t, err.Error()+"; drop the lake table to copy it again"); err != nil {
+			if err := a.set.Stop(a.work, x.p.t, err.Error()+"; "+a.recopyHint(x.p.t)); err != nil {
 				return err
 			}
 			return errAgain
@@ -442,7 +462,16 @@ func (f *follower) take(ctx context.Context, ev *source.Event) error {
 		}
 		if f.defined {
 			f.defined = false
-			return f.commit(true)
+			if err := f.commit(true); err != nil {
+				return err
+			}
+			return f.changed(ctx)
+		}
+		if f.grown != nil || len(f.recopy) > 0 {
+			if err := f.settle(); err != nil {
+				return err
+			}
+			return f.changed(ctx)
 		}
 		copies := f.copyDue()
 		if !a.set.Changed() {
@@ -461,8 +490,10 @@ func (f *follower) take(ctx context.Context, ev *source.Event) error {
 		return f.commit(copies)
 	case source.StopEvent:
 		return f.stop(ev)
-	case source.AlterEvent, source.TruncateEvent, source.DropEvent:
+	case source.AlterEvent, source.TruncateEvent, source.DropEvent, source.RowsLostEvent:
 		return f.define(ctx, ev)
+	case source.NewTableEvent:
+		f.appeared(ev)
 	case source.NoticeEvent:
 		a.p.log.Info(ev.Reason)
 	}
@@ -601,9 +632,8 @@ func (f *follower) stopTables(tables []*sink.Table, ev *source.Event, reason str
 		if t.Stopped != "" || ev != nil && !t.CaughtUp && t.Start.Includes(ev.Txn) {
 			continue
 		}
-		what := "drop the lake table to copy it again at the next start"
 		a.p.log.Error("a table is not followed any more", "table", t.ID.String(), "reason", reason)
-		if err := a.set.Stop(a.work, t, reason+"; "+what); err != nil {
+		if err := a.set.Stop(a.work, t, reason+"; "+a.recopyHint(t)); err != nil {
 			return err
 		}
 	}

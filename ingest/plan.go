@@ -132,6 +132,15 @@ func (p *run) resolve(ctx context.Context, src source.Source, kept []source.ID) 
 		}
 	}
 	captured, p.shadows = withoutShadows(captured, kept)
+	if p.def.Source.NewTables == pipeline.LeaveNew && len(kept) > 0 {
+		captured = slices.DeleteFunc(captured, func(id source.ID) bool {
+			left := !slices.Contains(kept, id)
+			if left {
+				p.log.Warn("a new table of the source is left out: scan.newly-added-table.enabled is false", "table", id.String())
+			}
+			return left
+		})
+	}
 	routes, err := route.ParseRoutes(p.def.Routes, p.def.Settings.FirstMatch)
 	if err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/thermocline/thermocline/ingest/pipeline"
+	"github.com/thermocline/thermocline/ingest/sink"
 	"github.com/thermocline/thermocline/ingest/source"
 	"github.com/thermocline/thermocline/ingest/transform"
 	"github.com/thermocline/thermocline/internal/errs"
@@ -32,13 +33,48 @@ type run struct {
 	mu     sync.Mutex
 	status Status
 	root   string // of the lake that was opened
+	// requests wait for the goroutine that follows, which wake wakes; nil: none does.
+	requests []*request
+	wake     func()
+	backlog  func(source.Position) int64 // of the source's log, as last seen
 }
 
-// writes reports whether the run writes a table of the warehouse at root.
+// writes reports whether the run writes a table of the warehouse at root, or any of
+// a database where table ends with a dot.
 func (p *run) writes(root, table string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.root == root && slices.ContainsFunc(p.status.Tables, func(t TableStatus) bool { return t.Table == table })
+	return p.root == root && slices.ContainsFunc(p.status.Tables, func(t TableStatus) bool {
+		return t.Table == table || strings.HasSuffix(table, ".") && strings.HasPrefix(t.Table, table)
+	})
+}
+
+// foresee takes the tables that the run will write from its kept state, so that
+// they are guarded while the source is not reached yet. What it cannot read is read
+// again, and said, by the first attempt.
+func (p *run) foresee(ctx context.Context) {
+	if p.o.OpenLake == nil || p.def.Sink.Type == "values" {
+		return
+	}
+	lake, err := p.openLake(ctx)
+	if err != nil {
+		return
+	}
+	state, err := sink.ReadState(ctx, lake.Files, sink.StateDir(lake.Root, p.name()))
+	if err != nil || state == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.root = lake.Root
+	for name, t := range state.Tables {
+		x := TableStatus{Table: name, Phase: "starting", Error: t.Stopped, Lag: -1, LagBytes: -1}
+		for _, d := range t.Sources {
+			x.Sources = append(x.Sources, d.ID.String())
+		}
+		p.status.Tables = append(p.status.Tables, x)
+	}
+	slices.SortFunc(p.status.Tables, func(a, b TableStatus) int { return strings.Compare(a.Table, b.Table) })
 }
 
 func newRun(o Options, def *pipeline.Definition) (*run, error) {
@@ -83,6 +119,9 @@ func (p *run) snapshotStatus() Status {
 	for i, t := range s.Tables {
 		if t.at != nil {
 			s.Tables[i].Position = t.at.String()
+			if p.backlog != nil {
+				s.Tables[i].LagBytes = p.backlog(t.at)
+			}
 		}
 	}
 	return s

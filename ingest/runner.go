@@ -145,6 +145,7 @@ func (r *Runner) start(ctx context.Context, def *pipeline.Definition, keep bool)
 			j := &job{def: def, run: p, stop: stop, done: make(chan struct{})}
 			r.runs[def.Name] = j
 			r.mu.Unlock()
+			p.foresee(ctx)
 			go func() {
 				defer close(j.done)
 				defer stop()
@@ -268,7 +269,8 @@ func (r *Runner) Unpause(ctx context.Context, name string) error {
 
 // Resnapshot copies one lake table of a pipeline again: the new rows take the
 // place of the old ones in one step, when they are complete. A stopped table is
-// followed again after it. A paused pipeline does it when it is resumed.
+// followed again after it. A pipeline that has failed is started; a paused one does
+// it when it is resumed.
 func (r *Runner) Resnapshot(ctx context.Context, name, table string) error {
 	j, err := r.job(name)
 	if err != nil {
@@ -278,11 +280,16 @@ func (r *Runner) Resnapshot(ctx context.Context, name, table string) error {
 		return errs.Userf(errs.InvalidConfig, "copy %s again: the pipeline %s starts at the latest-offset and copies no table; change scan.startup.mode to initial", table, name)
 	}
 	running := !j.ended()
+	if running {
+		if err := j.run.ask(ctx, &request{recopy: table}); !errors.Is(err, errUnanswered) {
+			return err
+		}
+	}
 	if err := j.end(ctx); err != nil {
 		return err
 	}
 	err = j.run.recopy(ctx, table)
-	if !running {
+	if !running && (err != nil || j.run.snapshotStatus().State != Failed) {
 		return err
 	}
 	def, e := pipeline.Load([]byte(j.def.Text), pipeline.LoadOptions{File: j.def.File, RequireName: true})
@@ -304,8 +311,9 @@ func (p *run) recopy(ctx context.Context, table string) error {
 	return sink.Recopy(ctx, lake.Files, sink.StateDir(lake.Root, p.name()), p.name(), table)
 }
 
-// Writer names the pipeline that runs and writes a lake table of the warehouse at
-// root; "" when none does.
+// Writer names the pipeline that runs, or is starting, and writes a lake table of
+// the warehouse at root, or any of a database where table is "database."; "" when
+// none does.
 func (r *Runner) Writer(root, table string) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -115,13 +115,19 @@ func TestTableStops(t *testing.T) {
 	check := func(r *Runner) {
 		t.Helper()
 		eventually(t, func() string {
-			if x := r.table("c.a"); x.Phase != "stopped" || !strings.Contains(x.Error, "cannot be read: ALTER TABLE c.a ADD COLUMN w INET6; drop the lake table") {
+			if x := r.table("c.a"); x.Phase != "stopped" || !strings.Contains(x.Error, "cannot be read: ALTER TABLE c.a ADD COLUMN w INET6; CALL sys.resnapshot('test', 'c.a') copies it again") {
 				return fmt.Sprintf("%+v", r.Status())
 			}
 			return ""
 		})
 	}
 	check(r)
+	eventually(t, func() string { // what the log has after the positions
+		if a, b := r.table("c.a"), r.table("c.b"); a.LagBytes <= 0 || b.LagBytes != 0 {
+			return fmt.Sprintf("%d and %d bytes behind", a.LagBytes, b.LagBytes)
+		}
+		return ""
+	})
 	end(t, r)
 	srv.exec("INSERT INTO c.b VALUES (3,3)", "INSERT INTO c.a VALUES (4,4,'::4')")
 	r = start(t, l.options(), yaml)
@@ -266,6 +272,12 @@ func TestRolledBackWhileFollowed(t *testing.T) {
 		srv.same(l, r, "c.a")
 	}
 	dir := filepath.Join(l.dir, "c.db", "a", "snapshot")
+	eventually(t, func() string {
+		if n := r.table("c.a").Rows; n < 4 {
+			return fmt.Sprintf("%d rows are counted", n)
+		}
+		return ""
+	})
 	latest := r.table("c.a").Snapshot
 	for _, name := range []string{fmt.Sprintf("snapshot-%d", latest), fmt.Sprintf("snapshot-%d", latest-1), "LATEST"} {
 		if err := os.Remove(filepath.Join(dir, name)); err != nil {
@@ -281,6 +293,62 @@ func TestRolledBackWhileFollowed(t *testing.T) {
 	})
 	l.same("c.b", "9|9")
 	l.same("c.a", "1|1", "2|2")
+}
+
+// TestOverwrittenWhileFollowed: rows that somebody else removes or replaces under a
+// pipeline stop the table at the next round; what only adds, and what was done while
+// the pipeline was paused, does not.
+func TestOverwrittenWhileFollowed(t *testing.T) {
+	ctx := context.Background()
+	srv := newServer(t)
+	srv.exec("CREATE DATABASE c; CREATE TABLE c.a (id INT PRIMARY KEY, v INT); INSERT INTO c.a VALUES (1,1),(2,2)")
+	l := newLake(t)
+	r := start(t, l.options(), srv.yaml(`c.\.*`, ""))
+	srv.same(l, r, "c.a")
+	somebody := func(overwrite bool, n int64) {
+		t.Helper()
+		tb, err := l.catalog.Table(ctx, catalog.Identifier{Database: "c", Table: "a"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		k, err := tb.(connector.Writable).NewCommit(ctx, "somebody")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := k.Commit(ctx, &connector.Committable{Identifier: n, EvenIfEmpty: true, Overwrite: overwrite}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	somebody(false, 1)
+	srv.exec("INSERT INTO c.a VALUES (3,3)")
+	srv.same(l, r, "c.a")
+	if err := r.Pause(ctx, "test"); err != nil {
+		t.Fatal(err)
+	}
+	somebody(true, 2)
+	if err := r.Unpause(ctx, "test"); err != nil {
+		t.Fatal(err)
+	}
+	srv.exec("INSERT INTO c.a VALUES (4,4)")
+	l.same("c.a", "4|4")
+	somebody(true, 3)
+	srv.exec("INSERT INTO c.a VALUES (5,5)", "CREATE TABLE c.b (id INT PRIMARY KEY)")
+	eventually(t, func() string {
+		if x := r.table("c.a"); x.Phase != "stopped" || !strings.Contains(x.Error, "removed or replaced by another writer") || !strings.Contains(x.Error, "user somebody") {
+			return fmt.Sprintf("%+v", x)
+		}
+		return ""
+	})
+	l.same("c.a")
+	eventually(t, func() string { // the last table that stopped ended the pipeline, or the new one is followed
+		if err := r.Resnapshot(ctx, "test", "c.a"); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
+	srv.same(l, r, "c.a")
+	srv.exec("INSERT INTO c.a VALUES (6,6)")
+	srv.same(l, r, "c.a")
 }
 
 // foreign makes a table with one row by another user.

@@ -152,8 +152,8 @@ transform:
 		return ""
 	})
 	// A row whose expression fails stops its table alone.
-	srv.exec("CREATE TABLE over_ (id INT PRIMARY KEY, v BIGINT)", "CREATE TABLE fine (id INT PRIMARY KEY)")
 	end(t, r)
+	srv.exec("CREATE TABLE over_ (id INT PRIMARY KEY, v BIGINT)", "CREATE TABLE fine (id INT PRIMARY KEY)")
 	r = start(t, l.options(), strings.Replace(y, "transform:\n", "transform:\n  - source-table: obs.over_\n    projection: \\*, v * 2 AS w\n", 1))
 	eventually(t, func() string {
 		if p := r.table("obs.over_").Phase; p != "stream" {

@@ -349,7 +349,7 @@ func (v *verifier) changing(ctx context.Context, t *verified, to source.Position
 				t.skip("more than %d of its rows changed since the lake's position; verify it when the pipeline has caught up", mostMoving)
 				return nil
 			}
-		case source.AlterEvent, source.TruncateEvent, source.DropEvent, source.StopEvent:
+		case source.AlterEvent, source.TruncateEvent, source.DropEvent, source.RowsLostEvent, source.StopEvent:
 			t.skip("its source is changing: %s", t.defs[ev.Table].ID)
 			return nil
 		}

@@ -65,6 +65,7 @@ pipeline:
 	const pause = "PAUSE PIPELINE 'it''s here', then RESUME PIPELINE 'it''s here'"
 	refused(pause, "INSERT INTO sales.orders (order_id) VALUES (77)", "UPDATE sales.orders SET status = 'X'", "DELETE FROM sales.orders", "REPLACE INTO sales.orders (order_id) VALUES (77)",
 		"TRUNCATE TABLE sales.orders", "INSERT OVERWRITE sales.orders SELECT * FROM sales.orders", "DROP TABLE sales.orders", "ALTER TABLE sales.orders RENAME TO sales.other",
+		"ALTER TABLE sales.orders ADD COLUMN z INT", "DROP DATABASE sales", "MERGE INTO sales.orders o USING sales.orders n ON o.order_id = n.order_id WHEN MATCHED THEN DELETE",
 		"CALL sys.rollback_to('sales.orders', snapshot_id => 1)", "CALL sys.fast_forward('sales.orders', 'b')")
 	must("CREATE TABLE sales.free (id INT)", "INSERT INTO sales.free VALUES (1)", "DROP TABLE sales.free")
 	must("PAUSE PIPELINE 'it''s here'")

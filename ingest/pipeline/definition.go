@@ -38,6 +38,8 @@ type Source struct {
 	Tables  string // the selector list
 	Exclude string
 	Startup Startup
+	// NewTables is what becomes of tables that come later and match Tables.
+	NewTables NewTables
 	// Metadata is metadata.list: columns such as op_ts that transforms may read.
 	Metadata []string
 	Options  []source.Option // the others, resolved
@@ -56,6 +58,18 @@ const (
 	EarliestOffset Startup = "earliest-offset"
 	SpecificOffset Startup = "specific-offset"
 	Timestamp      Startup = "timestamp" // of the transactions from a time on
+)
+
+// NewTables is what becomes of tables of the source that come, or match, when the
+// pipeline has been running: scan.newly-added-table.enabled and
+// scan.binlog.newly-added-table.enabled.
+type NewTables uint8
+
+// What becomes of new tables.
+const (
+	CopyNew   NewTables = iota // they are copied and followed
+	FollowNew                  // they are followed from where they come, without a copy
+	LeaveNew                   // they are left out
 )
 
 // Sink is the sink block.
@@ -104,6 +118,9 @@ type Settings struct {
 	CommitBytes    int64  // commit.max-bytes: commit earlier when so much was read; 0 is none
 	SchemaChange   string // upper case: LENIENT, EVOLVE, …
 	FirstMatch     bool   // route-mode
+	// DropPartition is on-drop-partition: stop, ignore, mirror; "" is the
+	// behaviour's.
+	DropPartition string
 	// Zone is local-time-zone, of functions in transforms; nil is the machine's.
 	Zone *time.Location
 }

@@ -230,6 +230,7 @@ func (l *loader) source(b entry) error {
 		return err
 	}
 	s := &l.def.Source
+	copyNew := false
 	s.Line, s.Startup = b.node.Line, Initial
 	for _, e := range es {
 		v, err := l.scalar(e)
@@ -265,8 +266,19 @@ func (l *loader) source(b entry) error {
 				return l.bad(e.node2, "scan.startup.mode is %s; write initial, snapshot, latest-offset, earliest-offset, specific-offset or timestamp", v)
 			}
 		default:
+			switch on := strings.EqualFold(v, "true"); {
+			case e.key == "scan.newly-added-table.enabled" && on:
+				copyNew = true
+			case e.key == "scan.newly-added-table.enabled" && s.NewTables == CopyNew:
+				s.NewTables = LeaveNew
+			case e.key == "scan.binlog.newly-added-table.enabled" && on:
+				s.NewTables = FollowNew
+			}
 			s.Options = append(s.Options, source.Option{Key: e.key, Value: v, Line: e.node.Line, Col: e.node.Column})
 		}
+	}
+	if copyNew && s.NewTables == FollowNew {
+		return l.bad(b.node, "scan.newly-added-table.enabled copies new tables and scan.binlog.newly-added-table.enabled does not; write one of the two")
 	}
 	switch {
 	case s.Type == "":
@@ -496,7 +508,7 @@ func (l *loader) routes(b entry) error {
 }
 
 var settingKeys = []string{"name", "parallelism", "schema.change.behavior", "schema-operator.rpc-timeout", "schema.operator.rpc-timeout", "schema.operator.uid",
-	"operator.uid.prefix", "local-time-zone", "execution.runtime-mode", "route-mode", "user-defined-function", "model", "commit.interval", "commit.max-bytes"}
+	"operator.uid.prefix", "local-time-zone", "execution.runtime-mode", "route-mode", "user-defined-function", "model", "commit.interval", "commit.max-bytes", "on-drop-partition"}
 
 func (l *loader) settings(b entry) error {
 	es, err := l.entries(b.node2, "the pipeline block")
@@ -569,6 +581,12 @@ func (l *loader) settings(b entry) error {
 				return l.bad(e.node2, "commit.interval is %q; write a duration from 10 ms to 24 h, such as 1s", v)
 			}
 			s.CommitInterval = d
+		case "on-drop-partition":
+			switch s.DropPartition = strings.ToLower(v); s.DropPartition {
+			case "stop", "ignore", "mirror":
+			default:
+				return l.bad(e.node2, "on-drop-partition is %s; write stop, ignore (the rows stay in the lake) or mirror (the table is copied again)", v)
+			}
 		case "commit.max-bytes":
 			n, err := memory.ParseSize(v)
 			if err != nil || n < 1 {

@@ -122,6 +122,9 @@ func (s *Set) BeginCopy(ctx context.Context, t *Table, definitions []*source.Tab
 	if err := s.SaveState(ctx); err != nil {
 		return err
 	}
+	if err := s.lower(ctx, pos); err != nil {
+		return err
+	}
 	s.state.Seq++
 	if err := t.commitRows(ctx, nil, pos, time.Time{}, true); err != nil {
 		return err

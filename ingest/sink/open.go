@@ -109,6 +109,7 @@ func (s *Set) resume(ctx context.Context, t *Table, low source.Position) (*conne
 		}
 		version = sn.Version()
 	}
+	t.checked = version
 	start := func(format string, args ...any) error {
 		return errs.Userf(errs.InvalidTable, "start pipeline %s: the lake table %s "+format, append([]any{s.o.Pipeline, t.ID}, args...)...)
 	}
@@ -223,6 +224,14 @@ func (s *Set) create(ctx context.Context, t *Table, definitions []*source.Table,
 	if err := t.open(ctx, tb); err != nil {
 		return err
 	}
+	was := s.state.Tables[t.ID.String()]
+	t.ignored = nil
+	if was != nil && t.replace && len(was.Sources) > 0 {
+		t.ignored = was.Ignored
+		if err := s.refit(ctx, t, was.Sources, definitions); err != nil {
+			return err
+		}
+	}
 	// A table that asks for what cannot be written is not left behind.
 	if err := t.openWriter(ctx, true); err != nil {
 		if made {
@@ -239,7 +248,8 @@ func (s *Set) create(ctx context.Context, t *Table, definitions []*source.Table,
 	}
 	t.print = Fingerprint(definitions)
 	st := &TableState{UUID: tb.UUID(), Sources: definitions, Rules: s.rulesOf(t)}
-	if was := s.state.Tables[t.ID.String()]; was != nil && t.replace {
+	if was != nil && t.replace {
+		st.Ignored = t.ignored
 		st.Recopy, st.Snapshot, st.Seq = true, was.Snapshot, was.Seq
 	}
 	s.state.Tables[t.ID.String()] = st

@@ -92,6 +92,9 @@ func firstOf(err error) error {
 // CommitCopy makes a table's first copy visible, in one step, also when it is
 // empty.
 func (s *Set) CommitCopy(ctx context.Context, t *Table, pos source.Position) (rows int64, err error) {
+	if err := s.lower(ctx, pos); err != nil {
+		return 0, err
+	}
 	s.state.Seq++
 	if err := t.flush(ctx); err != nil {
 		return 0, err
@@ -103,7 +106,7 @@ func (s *Set) CommitCopy(ctx context.Context, t *Table, pos source.Position) (ro
 		return 0, err
 	}
 	rows = t.committed()
-	t.Start = pos
+	t.Start, t.checked = pos, max(t.checked, t.Snapshot)
 	st := s.state.Tables[t.ID.String()]
 	st.Copied, st.Recopy, t.replace = true, false, false
 	// The writer of the copy does not compact; the next one does.

@@ -26,6 +26,7 @@ import (
 	"github.com/thermocline/thermocline/catalog"
 	"github.com/thermocline/thermocline/connector"
 	"github.com/thermocline/thermocline/connector/fileio"
+	"github.com/thermocline/thermocline/ingest/evolve"
 	"github.com/thermocline/thermocline/ingest/source"
 	"github.com/thermocline/thermocline/ingest/transform"
 	"github.com/thermocline/thermocline/internal/errs"
@@ -58,6 +59,8 @@ type Options struct {
 	State    *State // what ReadState returned
 	// Rules shape rows; nil passes them as they are.
 	Rules *transform.Rules
+	// Policy is what is said of schema changes; nil is LENIENT.
+	Policy *evolve.Policy
 }
 
 // Set is the lake tables of one pipeline. It belongs to one goroutine.
@@ -93,6 +96,7 @@ type Table struct {
 	set     *Set
 	table   connector.Writable
 	commit  connector.TableCommit
+	checked int64  // what others did was looked at up to this snapshot
 	print   string // fingerprint of Definitions
 	write   connector.TableWrite
 	base    connector.TableWrite // of chunks

@@ -87,6 +87,14 @@ type Retaining interface {
 	Retention(ctx context.Context) (time.Duration, error)
 }
 
+// Measured is a Source whose log has a length.
+type Measured interface {
+	// Backlog looks at the log and returns how many bytes it has after a position,
+	// negative where that is not known. The function may be called at any time and by
+	// several goroutines.
+	Backlog(ctx context.Context) (func(Position) int64, error)
+}
+
 // Position is a set of transactions: everything up to a point of the source's
 // log. It is immutable.
 type Position interface {
@@ -164,6 +172,9 @@ type Column struct {
 	Comment  string `json:"comment,omitempty"`
 	// Native is what else the source needs to decode the column.
 	Native json.RawMessage `json:"native,omitempty"`
+	// Filled says, of a column that a change of the definition added, that the rows
+	// that were there got a value other than NULL in it, which is not in the log.
+	Filled bool `json:"-"`
 }
 
 // Column returns the position of the named column or -1.
@@ -187,6 +198,22 @@ func (t *Table) Number() {
 			t.NextColumn++
 		}
 	}
+}
+
+// Adopt gives the columns of a new definition the ids that those of the same names
+// have in an earlier one, and other columns ids that it never had.
+func (t *Table) Adopt(base *Table) {
+	next := max(t.NextColumn, base.NextColumn)
+	for i := range t.Columns {
+		c := &t.Columns[i]
+		if j := base.Column(c.Name); j >= 0 {
+			c.ID = base.Columns[j].ID
+		} else {
+			c.ID = next
+			next++
+		}
+	}
+	t.NextColumn = next
 }
 
 // Clone returns a copy of the definition whose columns may be changed.
@@ -257,16 +284,43 @@ const (
 	// when there is a table of the name again, after an AlterEvent.
 	TruncateEvent
 	DropEvent
+	// RowsLostEvent says that rows of a table went, or came, without events of
+	// their own: Loss.
+	RowsLostEvent
+	// NewTableEvent says that there may be a table of another name than those that
+	// are followed: ID. It says nothing of what the table is. Where Loss is
+	// LostReplaced it may have rows that are not in the log.
+	NewTableEvent
 	// HeartbeatEvent says that the source lives and has nothing more to send.
 	HeartbeatEvent
 	// NoticeEvent is something for the log: Reason.
 	NoticeEvent
 )
 
+// Loss says how rows of a table changed without row events.
+type Loss uint8
+
+const (
+	// LostPartition: partitions were dropped or emptied.
+	LostPartition Loss = iota + 1
+	// LostExchanged: rows were put in the place of others, as a partition or as
+	// files; the new ones are not in the log either.
+	LostExchanged
+	// LostReplaced: another table was given the name. Its rows are not in the log.
+	LostReplaced
+	// LostTransaction: a transaction was committed whose rows, which may be of the
+	// table, are not in the log any more.
+	LostTransaction
+	// LostRecreated: the table was dropped and made anew, empty.
+	LostRecreated
+)
+
 // Event is one step of a stream. It is valid until the next call of Next.
 type Event struct {
 	Kind  EventKind
-	Table int // position in the tables given to Stream
+	Loss  Loss // of a RowsLostEvent, or a NewTableEvent
+	ID    ID   // of a NewTableEvent
+	Table int  // position in the tables given to Stream
 	// Definition of an AlterEvent.
 	Definition *Table
 	// Txn is the transaction that the event belongs to; nil for heartbeats.

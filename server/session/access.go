@@ -61,7 +61,7 @@ func (s *Session) authorizeDefinition(stmt syntax.Statement) error {
 		if _, virtual := metadata.VirtualDatabase(id.Database); virtual {
 			return errs.UserAt(n.Pos(), errs.DatabaseDenied, "Access denied for user '%s'@'%s' to database '%s'", s.account.User, s.account.Host, id.Database)
 		}
-		if err := s.authorize(p, c, id, command); err != nil || p != metadata.Drop {
+		if err := s.authorize(p, c, id, command); err != nil || p != metadata.Drop && p != metadata.Alter {
 			return err
 		}
 		return s.unfed(c, id)
@@ -70,7 +70,11 @@ func (s *Session) authorizeDefinition(stmt syntax.Statement) error {
 	case *syntax.CreateDatabase:
 		return database(metadata.Create, x.Name)
 	case *syntax.DropDatabase:
-		return database(metadata.Drop, x.Name)
+		if err := database(metadata.Drop, x.Name); err != nil {
+			return err
+		}
+		c, db := s.databaseOf(x.Name)
+		return s.unfed(c, catalog.Identifier{Catalog: c, Database: db})
 	case *syntax.AlterDatabase:
 		n := x.Name
 		if n.IsZero() {

@@ -25,7 +25,8 @@ type PipelineControl interface {
 	// Resnapshot copies the lake table "database.table" of a pipeline again; its
 	// new rows replace the old ones in one step.
 	Resnapshot(ctx context.Context, name, table string) error
-	// Writer names the pipeline that runs and writes a table, "" when none does.
+	// Writer names the pipeline that runs, or is starting, and writes a table, or
+	// any table of the database where id names none; "" when none does.
 	Writer(catalogName string, id catalog.Identifier) string
 }
 

@@ -103,8 +103,12 @@ func (s *Session) unfed(catalogName string, id catalog.Identifier) error {
 	if name == "" {
 		return nil
 	}
+	what := "The table " + id.String() + " is"
+	if id.Table == "" {
+		what = "Tables of the database " + id.Database + " are"
+	}
 	q := "'" + strings.ReplaceAll(name, "'", "''") + "'"
-	return errs.Userf(errs.ForbiddenChange, "The table %s is written by the pipeline %s, which must be paused for this: PAUSE PIPELINE %s, then RESUME PIPELINE %s", id, name, q, q)
+	return errs.Userf(errs.ForbiddenChange, "%s written by the pipeline %s, which must be paused for this: PAUSE PIPELINE %s, then RESUME PIPELINE %s", what, name, q, q)
 }
 
 // changesRows are words in the names of procedures that change what rows a table

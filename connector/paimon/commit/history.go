@@ -158,6 +158,27 @@ func (c *Committer) LatestOwn(ctx context.Context) (*connector.SnapshotInfo, err
 	if err != nil || s == nil {
 		return nil, err
 	}
+	return infoOf(s), nil
+}
+
+func infoOf(s *spec.Snapshot) *connector.SnapshotInfo {
 	return &connector.SnapshotInfo{ID: s.ID, UUID: s.UUID, User: s.CommitUser, Identifier: s.CommitIdentifier,
-		Kind: string(s.CommitKind), TimeMillis: s.TimeMillis, Properties: s.Properties}, nil
+		Kind: string(s.CommitKind), TimeMillis: s.TimeMillis, Properties: s.Properties}
+}
+
+var _ connector.Lineage = (*Committer)(nil)
+
+// Overwritten implements connector.Lineage.
+func (c *Committer) Overwritten(ctx context.Context, after int64) (by *connector.SnapshotInfo, newest int64, _ error) {
+	latest, err := c.store.Latest(ctx)
+	if err != nil || latest == nil {
+		return nil, 0, err
+	}
+	_, err = c.walk(ctx, latest, after, func(s *spec.Snapshot) bool {
+		if s.CommitUser != c.cfg.User && s.CommitKind == spec.KindOverwrite {
+			by = infoOf(s)
+		}
+		return false
+	})
+	return by, latest.ID, err
 }

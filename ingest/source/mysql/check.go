@@ -373,32 +373,3 @@ func (s *Source) checkPosition(ctx context.Context, sv *server, p position) erro
 	}
 	return nil
 }
-
-// logSize returns the size of a binlog file, false when there is none.
-func (s *Source) logSize(ctx context.Context, db *sql.DB, file string) (uint64, bool, error) {
-	rows, err := db.QueryContext(ctx, "SHOW BINARY LOGS")
-	if err != nil {
-		return 0, false, s.fault("list the binlog", err)
-	}
-	defer rows.Close()
-	cols, err := rows.Columns()
-	if err != nil {
-		return 0, false, s.fault("list the binlog", err)
-	}
-	for rows.Next() {
-		var name string
-		var size uint64
-		dest := make([]any, len(cols))
-		for i := range dest {
-			dest[i] = new(sql.RawBytes)
-		}
-		dest[0], dest[1] = &name, &size
-		if err := rows.Scan(dest...); err != nil {
-			return 0, false, s.fault("list the binlog", err)
-		}
-		if name == file {
-			return size, true, nil
-		}
-	}
-	return 0, false, s.fault("list the binlog", rows.Err())
-}

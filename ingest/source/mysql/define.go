@@ -290,7 +290,7 @@ func (d *definer) alter(old *source.Table, specs []*ast.AlterTableSpec) (*source
 				if err != nil {
 					return nil, err
 				}
-				c.ID = t.NextColumn
+				c.ID, c.Filled = t.NextColumn, filled(def)
 				t.NextColumn++
 				t.Columns = append(t.Columns, c)
 				if err := place(len(t.Columns)-1, spec.Position); err != nil {
@@ -372,6 +372,26 @@ func (d *definer) alter(old *source.Table, specs []*ast.AlterTableSpec) (*source
 func (d *definer) unique(t *source.Table, index string) bool {
 	var tn tableNative
 	return len(t.Native) > 0 && json.Unmarshal(t.Native, &tn) == nil && tn.Unique != "" && strings.EqualFold(tn.Unique, index)
+}
+
+// filled reports whether the rows that are there get another value than NULL in a
+// column that is added.
+func filled(c *ast.ColumnDef) bool {
+	timestamp := c.Tp.GetType() == tidbmysql.TypeTimestamp // may be NOT NULL where nothing is said
+	for _, o := range c.Options {
+		switch o.Tp {
+		case ast.ColumnOptionNotNull, ast.ColumnOptionAutoIncrement, ast.ColumnOptionGenerated:
+			return true
+		case ast.ColumnOptionNull:
+			timestamp = false
+		case ast.ColumnOptionDefaultValue:
+			v, ok := o.Expr.(ast.ValueExpr)
+			if !ok || v.GetValue() != nil {
+				return true
+			}
+		}
+	}
+	return timestamp
 }
 
 func key(c *ast.ColumnDef) bool {

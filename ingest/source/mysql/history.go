@@ -40,12 +40,34 @@ type shadow struct {
 	def *source.Table
 }
 
-// effect is what a statement does to a captured table.
+// effect is what a statement does to a captured table, or that it makes one of
+// another name.
 type effect struct {
 	table  int
-	kind   source.EventKind // StopEvent, AlterEvent, TruncateEvent, DropEvent
+	kind   source.EventKind // StopEvent, AlterEvent, TruncateEvent, DropEvent, RowsLostEvent, NewTableEvent
+	loss   source.Loss      // RowsLostEvent
+	id     source.ID        // NewTableEvent
 	def    *source.Table    // AlterEvent
 	reason string
+}
+
+// known reports whether a name is one of the captured tables', or of a shadow.
+func (h *history) known(id source.ID) bool {
+	for _, t := range h.tables {
+		if h.same(id.Database, t.ID.Database) && h.same(id.Name, t.ID.Name) {
+			return true
+		}
+	}
+	_, s := h.shadowOf(id.Database, id.Name)
+	return s != nil
+}
+
+// appeared says that there may be a table of a name that is not captured.
+func (h *history) appeared(out []effect, id source.ID, loss source.Loss, text string) []effect {
+	if h.known(id) {
+		return out
+	}
+	return append(out, effect{table: -1, kind: source.NewTableEvent, loss: loss, id: id, reason: shorten(text)})
 }
 
 func (h *history) captured(database, table string) int {
@@ -115,8 +137,22 @@ func (h *history) unreadable(text, schema string) []effect {
 			delete(h.shadow, id) // what it is from here on is not known
 		}
 	}
+	switch w, _ := firstWord(skipComments(text)); w {
+	case "CREATE", "RENAME", "ALTER", "SET": // SET STATEMENT … FOR CREATE TABLE
+		var seen []source.ID
+		for _, n := range namesIn(text, schema) {
+			if len(seen) < mostNames && !slices.Contains(seen, n) {
+				seen = append(seen, n)
+				out = h.appeared(out, n, source.LostReplaced, text)
+			}
+		}
+	}
 	return out
 }
+
+// mostNames is how many words of a statement that cannot be read are taken for
+// names of new tables.
+const mostNames = 64
 
 func nameOf(t *ast.TableName, schema string) (string, string) {
 	if t.Schema.O != "" {
@@ -216,10 +252,15 @@ func (h *history) alterTable(x *ast.AlterTableStmt, text, schema string) (out []
 		return []effect{{table: i, kind: source.StopEvent, reason: why + ": " + shorten(text)}}
 	}
 	if i >= 0 || sh != nil {
+		lost := source.Loss(0)
 		for _, spec := range x.Specs {
-			if why := rowsVanish(spec); why != "" {
-				return stop(why)
-			}
+			lost = max(lost, rowsLost(spec))
+		}
+		if lost > 0 && sh != nil {
+			return stop("rows of its shadow table were exchanged")
+		}
+		if lost > 0 {
+			out = append(out, effect{table: i, kind: source.RowsLostEvent, loss: lost, reason: shorten(text)})
 		}
 		old := (*source.Table)(nil)
 		if i >= 0 {
@@ -286,6 +327,9 @@ func (h *history) rename(pairs [][2]source.ID, text string) (out []effect) {
 			h.shadow[id] = o.sh
 		}
 		if i < 0 {
+			if o != nil {
+				out = h.appeared(out, id, source.LostReplaced, text)
+			}
 			continue
 		}
 		switch {
@@ -304,7 +348,8 @@ func (h *history) rename(pairs [][2]source.ID, text string) (out []effect) {
 				out = append(out, effect{table: i, kind: source.AlterEvent, def: def, reason: shorten(text)})
 			}
 		default:
-			out = append(out, effect{table: i, kind: source.StopEvent, reason: "another table was renamed to it: " + shorten(text)})
+			h.absent[i] = false
+			out = append(out, effect{table: i, kind: source.RowsLostEvent, loss: source.LostReplaced, reason: shorten(text)})
 		}
 	}
 	slices.SortFunc(out, func(a, b effect) int { return a.table - b.table })
@@ -322,12 +367,14 @@ func (h *history) createTable(x *ast.CreateTableStmt, id source.ID, text, schema
 	}
 	// Without IF NOT EXISTS there was no such table before, whatever was thought:
 	// the log is read from a place before the table was made.
+	var lost []effect
 	if i >= 0 {
 		h.absent[i] = false
+		lost = []effect{{table: i, kind: source.RowsLostEvent, loss: source.LostRecreated, reason: shorten(text)}}
 	}
 	stop := func(err error) []effect {
 		if i < 0 {
-			return nil
+			return h.appeared(nil, id, 0, text)
 		}
 		return []effect{{table: i, kind: source.StopEvent, reason: fmt.Sprintf("it was created anew in a way that cannot be followed (%v): %s", err, shorten(text))}}
 	}
@@ -350,7 +397,7 @@ func (h *history) createTable(x *ast.CreateTableStmt, id source.ID, text, schema
 			of = h.captured(id.Database, m[1])
 		}
 		if i < 0 && of < 0 {
-			return nil
+			return h.appeared(nil, id, 0, text)
 		}
 		native, err := h.charset(id.Database)
 		if err == nil {
@@ -363,43 +410,32 @@ func (h *history) createTable(x *ast.CreateTableStmt, id source.ID, text, schema
 		if i >= 0 {
 			base = i
 		}
-		adopt(def, h.tables[base])
+		def.Adopt(h.tables[base])
 	}
 	if i >= 0 {
 		if sameColumns(h.tables[i], def) {
-			return nil
+			return lost
 		}
 		h.tables[i] = def
-		return []effect{{table: i, kind: source.AlterEvent, def: def, reason: shorten(text)}}
+		return append(lost, effect{table: i, kind: source.AlterEvent, def: def, reason: shorten(text)})
+	}
+	out := []effect(nil)
+	if shadowName.FindStringSubmatch(id.Name) == nil { // CREATE TABLE x LIKE captured
+		out = h.appeared(nil, id, 0, text)
 	}
 	h.shadow[id] = &shadow{of: of, def: def}
-	return nil
+	return out
 }
 
-// adopt gives the columns of a new definition the ids of those with their names.
-func adopt(def, base *source.Table) {
-	next := max(def.NextColumn, base.NextColumn)
-	for i := range def.Columns {
-		c := &def.Columns[i]
-		if j := base.Column(c.Name); j >= 0 {
-			c.ID = base.Columns[j].ID
-		} else {
-			c.ID = next
-			next++
-		}
-	}
-	def.NextColumn = next
-}
-
-// rowsVanish says what a clause does to rows without row events, "" for others.
-func rowsVanish(spec *ast.AlterTableSpec) string {
+// rowsLost says how a clause changes rows without row events, 0 for others.
+func rowsLost(spec *ast.AlterTableSpec) source.Loss {
 	switch spec.Tp {
-	case ast.AlterTableDropPartition, ast.AlterTableTruncatePartition, ast.AlterTableExchangePartition, ast.AlterTableDropFirstPartition:
-		return "rows vanished with a partition"
-	case ast.AlterTableDiscardTablespace, ast.AlterTableImportTablespace, ast.AlterTableDiscardPartitionTablespace, ast.AlterTableImportPartitionTablespace:
-		return "its rows were exchanged as files"
+	case ast.AlterTableDropPartition, ast.AlterTableTruncatePartition, ast.AlterTableDropFirstPartition:
+		return source.LostPartition
+	case ast.AlterTableExchangePartition, ast.AlterTableDiscardTablespace, ast.AlterTableImportTablespace, ast.AlterTableDiscardPartitionTablespace, ast.AlterTableImportPartitionTablespace:
+		return source.LostExchanged
 	}
-	return ""
+	return 0
 }
 
 // newHistory starts following the definitions of a stream's tables.

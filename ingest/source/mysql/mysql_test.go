@@ -165,6 +165,8 @@ func follow(t *testing.T, st source.Stream, tables []*source.Table, transactions
 			stops = append(stops, tables[ev.Table].ID.String()+": truncated: "+ev.Reason)
 		case source.DropEvent:
 			stops = append(stops, tables[ev.Table].ID.String()+": dropped: "+ev.Reason)
+		case source.RowsLostEvent:
+			stops = append(stops, fmt.Sprintf("%s: lost %d: %s", tables[ev.Table].ID, ev.Loss, ev.Reason))
 		case source.AlterEvent:
 			stops = append(stops, tables[ev.Table].ID.String()+": altered: "+ev.Reason)
 			d := ev.Definition

@@ -63,10 +63,10 @@ var optionSpecs = map[string]optionSpec{
 	"chunk-meta.group.size":                                       {kind: tuning},
 	"connect.max-retries":                                         {kind: tuning},
 	"connection.pool.size":                                        {kind: tuning},
-	"scan.newly-added-table.enabled":                              {kind: tuning}, // new tables are copied at the next start
+	"scan.newly-added-table.enabled":                              {},             // the pipeline reads both
 	"use.legacy.json.format":                                      {kind: tuning}, // JSON keeps the server's text
 	"scan.incremental.snapshot.backfill.skip":                     {kind: onlyValue, only: "false"},
-	"scan.binlog.newly-added-table.enabled":                       {kind: onlyValue, only: "false"},
+	"scan.binlog.newly-added-table.enabled":                       {},
 	"scan.parse.online.schema.changes.enabled":                    {kind: onlyValue, only: "false"},
 	"metadata.list":                                               {kind: onlyValue, only: ""},
 	"scan.startup.specific-offset.file":                           {},
@@ -218,7 +218,7 @@ func (o *options) set(opt source.Option) error {
 			return optionError(opt, "%q is no time in milliseconds since 1970", opt.Value)
 		}
 		o.startTime = time.UnixMilli(ms)
-	case "schema-change.enabled":
+	case "schema-change.enabled", "scan.newly-added-table.enabled", "scan.binlog.newly-added-table.enabled":
 		_, err = boolean(opt)
 	}
 	return err

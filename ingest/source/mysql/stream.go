@@ -58,6 +58,12 @@ type stream struct {
 	touched map[int]bool // captured tables with rows in it
 	maps    map[uint64]*mapped
 
+	xa           xaStart                 // of the XA transaction that is read
+	placed       bool                    // txn.pos is where it begins
+	xas          map[string]xaStart      // prepared ones by their XID
+	replay       *logReader              // of the rows of one that was committed
+	commitHeader replication.EventHeader // of its commit
+
 	queue []source.Event             // to be delivered before reading on
 	inner []*replication.BinlogEvent // of a compressed transaction
 	ev    source.Event
@@ -87,7 +93,7 @@ func (s *Source) Stream(ctx context.Context, from source.Position, tables []*sou
 		return nil, err
 	}
 	st := &stream{s: s, sv: sv, tables: slices.Clone(tables), byName: map[source.ID]int{}, stopped: make([]bool, len(tables)),
-		touched: map[int]bool{}, maps: map[uint64]*mapped{}, file: p.file, offset: p.pos}
+		touched: map[int]bool{}, maps: map[uint64]*mapped{}, xas: map[string]xaStart{}, file: p.file, offset: p.pos}
 	st.pos = p.clone()
 	db, err := s.pool()
 	if err != nil {
@@ -203,29 +209,7 @@ func (c *connections) end() {
 func (st *stream) start(ctx context.Context, p position) error {
 	o := st.s.opt
 	st.conns = &connections{dialer: net.Dialer{Timeout: o.connectTimeout}}
-	cfg := replication.BinlogSyncerConfig{
-		ServerID: newServerID(o), Flavor: gomysql.MySQLFlavor,
-		Host: o.host, Port: uint16(o.port), User: o.user, Password: o.password,
-		TLSConfig: o.tls, Charset: "utf8mb4", Localhost: "thermocline",
-		HeartbeatPeriod: o.heartbeat, ReadTimeout: max(3*o.heartbeat, 5*time.Second),
-		DisableRetrySync: true, DiscardGTIDSet: true, VerifyChecksum: true,
-		EventCacheCount: eventQueue, Dialer: st.conns.dial,
-		Logger: slog.New(quietHandler{}),
-		// Only the header is read there: rows wait undecoded until their table
-		// is known to be wanted.
-		RowsEventDecodeFunc: func(e *replication.RowsEvent, data []byte) error {
-			at, err := e.DecodeHeader(data)
-			if err != nil {
-				return err
-			}
-			e.NdbData = data[at:]
-			return nil
-		},
-	}
-	if st.sv.mariadb {
-		cfg.Flavor = gomysql.MariaDBFlavor
-	}
-	st.syncer = replication.NewBinlogSyncer(cfg)
+	st.syncer = replication.NewBinlogSyncer(st.s.syncerConfig(st.sv, newServerID(o), st.conns))
 	stop := context.AfterFunc(ctx, st.conns.end)
 	defer stop()
 	var err error
@@ -244,6 +228,34 @@ func (st *stream) start(ctx context.Context, p position) error {
 		return ctx.Err()
 	}
 	return st.fault(err)
+}
+
+// syncerConfig is how the library reads the binlog.
+func (s *Source) syncerConfig(sv *server, serverID uint32, conns *connections) replication.BinlogSyncerConfig {
+	o := s.opt
+	cfg := replication.BinlogSyncerConfig{
+		ServerID: serverID, Flavor: gomysql.MySQLFlavor,
+		Host: o.host, Port: uint16(o.port), User: o.user, Password: o.password,
+		TLSConfig: o.tls, Charset: "utf8mb4", Localhost: "thermocline",
+		HeartbeatPeriod: o.heartbeat, ReadTimeout: max(3*o.heartbeat, 5*time.Second),
+		DisableRetrySync: true, DiscardGTIDSet: true, VerifyChecksum: true,
+		EventCacheCount: eventQueue, Dialer: conns.dial,
+		Logger: slog.New(quietHandler{}),
+		// Only the header is read there: rows wait undecoded until their table
+		// is known to be wanted.
+		RowsEventDecodeFunc: func(e *replication.RowsEvent, data []byte) error {
+			at, err := e.DecodeHeader(data)
+			if err != nil {
+				return err
+			}
+			e.NdbData = data[at:]
+			return nil
+		},
+	}
+	if sv.mariadb {
+		cfg.Flavor = gomysql.MariaDBFlavor
+	}
+	return cfg
 }
 
 // quietHandler drops the library's log: every fault comes as an error too.
@@ -283,6 +295,7 @@ func (st *stream) Position() source.Position { return st.pos.clone() }
 
 // Close implements source.Stream.
 func (st *stream) Close() error {
+	st.replay.close()
 	st.conns.end()
 	if st.syncer != nil {
 		st.syncer.Close()
@@ -303,6 +316,15 @@ func (st *stream) Next(ctx context.Context) (*source.Event, error) {
 		}
 		if err := ctx.Err(); err != nil {
 			return nil, err
+		}
+		if st.replay != nil {
+			if err := st.replayed(ctx); err != nil {
+				if ctx.Err() != nil {
+					return nil, ctx.Err()
+				}
+				return nil, st.fault(err)
+			}
+			continue
 		}
 		var e *replication.BinlogEvent
 		if len(st.inner) > 0 {
@@ -352,6 +374,9 @@ func (st *stream) take(e *replication.BinlogEvent) error {
 	case *replication.MariadbGTIDEvent:
 		st.begin(h, txn{flavor: mariadbGTID, domain: x.GTID.DomainID, gtid: mariaGTID{x.GTID.ServerID, x.GTID.SequenceNumber}}, time.Unix(int64(h.Timestamp), 0))
 		st.began = !x.IsStandalone()
+		if x.Flags&preparedXA != 0 {
+			st.xa = st.xaHere("")
+		}
 	case *replication.GTIDEvent:
 		return st.beginGTID(h, x)
 	case *replication.GtidTaggedLogEvent:
@@ -377,7 +402,7 @@ func (st *stream) take(e *replication.BinlogEvent) error {
 // begin starts a transaction. Without GTIDs it is named by where it begins.
 func (st *stream) begin(h *replication.EventHeader, t txn, at time.Time) {
 	t.file, t.pos = st.file, st.offset-uint64(h.EventSize)
-	st.txn, st.time = t, at
+	st.txn, st.time, st.xa, st.placed = t, at, xaStart{}, h.LogPos > 0
 	clear(st.touched)
 }
 
@@ -484,13 +509,7 @@ func (st *stream) query(h *replication.EventHeader, x *replication.QueryEvent) e
 	case "SAVEPOINT", "RELEASE":
 		return nil
 	case "XA":
-		switch w, _ := firstWord(rest); w {
-		case "START", "BEGIN", "END":
-			st.began = true
-			return nil
-		}
-		st.end(h) // XA COMMIT, XA ROLLBACK: the tables of the rows were stopped at XA PREPARE
-		return nil
+		return st.xaStatement(h, rest)
 	}
 	for _, ef := range st.history.apply(text, string(x.Schema), x.StatusVars) {
 		if err := st.effect(ef); err != nil {
@@ -518,6 +537,11 @@ func (st *stream) same(a, b string) bool {
 
 // effect queues what a statement does to a captured table.
 func (st *stream) effect(ef effect) error {
+	if ef.kind == source.NewTableEvent {
+		t := st.txn
+		st.queue = append(st.queue, source.Event{Kind: ef.kind, ID: ef.id, Loss: ef.loss, Txn: &t, Time: st.time, Reason: ef.reason})
+		return nil
+	}
 	if st.stopped[ef.table] {
 		return nil
 	}
@@ -544,7 +568,7 @@ func (st *stream) effect(ef effect) error {
 		st.maps = map[uint64]*mapped{}
 	}
 	t := st.txn
-	st.queue = append(st.queue, source.Event{Kind: ef.kind, Table: ef.table, Definition: ef.def, Txn: &t, Time: st.time, Reason: ef.reason})
+	st.queue = append(st.queue, source.Event{Kind: ef.kind, Table: ef.table, Definition: ef.def, Loss: ef.loss, Txn: &t, Time: st.time, Reason: ef.reason})
 	return nil
 }
 
@@ -561,12 +585,7 @@ func firstWord(s string) (string, string) {
 func (st *stream) generic(h *replication.EventHeader, x *replication.GenericEvent) error {
 	switch h.EventType {
 	case replication.XA_PREPARE_LOG_EVENT:
-		if len(x.Data) > 0 && x.Data[0] != 0 { // one phase: a commit
-			st.end(h)
-			return nil
-		}
-		st.stopTouchedBy("it was changed in an XA transaction, which this version does not follow")
-		st.end(h)
+		return st.xaPrepared(h, len(x.Data) > 0 && x.Data[0] != 0)
 	case replication.INCIDENT_EVENT:
 		return errs.New(errs.Corruption, errs.SourceGone, "follow the binlog of %s: the server reports that its binlog lost events (incident); "+
 			"drop the lake tables and the pipeline's state to copy them again", st.s.Address())
@@ -581,15 +600,17 @@ func (st *stream) generic(h *replication.EventHeader, x *replication.GenericEven
 }
 
 // tableMap binds a table id of the log to a captured table.
-func (st *stream) tableMap(e *replication.TableMapEvent) {
+func (st *stream) tableMap(e *replication.TableMapEvent) { st.tableMapInto(st.maps, e) }
+
+func (st *stream) tableMapInto(maps map[uint64]*mapped, e *replication.TableMapEvent) {
 	i, ok := st.byName[source.ID{Database: string(e.Schema), Name: string(e.Table)}]
 	wanted := ok && !st.stopped[i] && !st.before(i)
-	m := st.maps[e.TableID]
+	m := maps[e.TableID]
 	if wanted && m != nil && m.table == i && m.same(e) {
 		return // as in the transaction before
 	}
 	m = &mapped{table: -1}
-	st.maps[e.TableID] = m
+	maps[e.TableID] = m
 	if !wanted {
 		return
 	}
@@ -609,7 +630,11 @@ func (m *mapped) same(e *replication.TableMapEvent) bool {
 }
 
 func (st *stream) rowsEvent(h *replication.EventHeader, e *replication.RowsEvent) error {
-	m := st.maps[e.TableID]
+	return st.rowsOf(h, e, st.maps)
+}
+
+func (st *stream) rowsOf(h *replication.EventHeader, e *replication.RowsEvent, maps map[uint64]*mapped) error {
+	m := maps[e.TableID]
 	if m == nil {
 		return errs.Corruptf("follow the binlog of %s: rows of table id %d without its table map", st.s.Address(), e.TableID)
 	}
@@ -617,6 +642,9 @@ func (st *stream) rowsEvent(h *replication.EventHeader, e *replication.RowsEvent
 		return nil
 	}
 	st.touched[m.table] = true
+	if st.xa.on { // its rows count when it is committed
+		return nil
+	}
 	if h.EventType == replication.PARTIAL_UPDATE_ROWS_EVENT {
 		st.stop(m.table, "the binlog has partial JSON updates; set binlog_row_value_options = ''")
 		return nil
