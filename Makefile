@@ -130,6 +130,8 @@ endurance: build ## an hour and more of kills, writers side by side and a steady
 	@eval "$$(.ci/deps)"; go run ./benchmarks/endurance writers --binary bin/thermocline --duration 5m --versitygw "$$THERMOCLINE_VERSITYGW"
 	go run ./benchmarks/endurance java --binary bin/thermocline --duration 5m --java $(JAVA_PAIMON)
 	go run ./benchmarks/endurance steady --binary bin/thermocline --duration $(MINUTES)m
+	go run ./benchmarks/endurance feed --binary bin/thermocline
+	go run ./benchmarks/endurance feed --binary bin/thermocline --tables 1000 --active 5 --rows 100 --rate 100 --duration 5m
 
 clean:
 	rm -rf bin lake

@@ -8,6 +8,8 @@
 //	endurance java     the same by a server and Java Paimon, on a JDBC catalog
 //	endurance steady   many commits a second: files, snapshots and memory must stay
 //	                   flat
+//	endurance feed     a pipeline from MariaDB with few changes, or with few of
+//	                   many tables changing: files and memory must stay bounded
 //
 // It ends with status 1 at the first wrong row.
 package main
@@ -49,6 +51,8 @@ func main() {
 		err = beside(ctx, args)
 	case "steady":
 		err = steady(ctx, args)
+	case "feed":
+		err = feed(ctx, args)
 	default:
 		usage()
 	}
@@ -62,7 +66,7 @@ func main() {
 }
 
 func usage() {
-	fmt.Fprintln(os.Stderr, "usage: endurance kills|writers|java|steady [flags]; -h lists them")
+	fmt.Fprintln(os.Stderr, "usage: endurance kills|writers|java|steady|feed [flags]; -h lists them")
 	os.Exit(2)
 }
 
