@@ -20,6 +20,9 @@ func Owned(options map[string]string) bool {
 // Pace says how often a Keeper looks.
 const (
 	keeperPause = time.Minute
+	// Where snapshots are kept for minutes only, it looks keeperShare times while one
+	// is kept: what waits for the next look is little beside what must be there.
+	keeperShare = 8
 	// Where keeperMany snapshots went, many come: the next are looked for after
 	// keeperSoon, so that what must go never is so much that it delays compactions.
 	keeperMany = 50
@@ -38,8 +41,14 @@ type Keeper struct {
 	orphans    time.Time
 }
 
-// Run does what is due, at most once a minute, and less often when it takes
-// long. It does nothing for tables that are not owned.
+// pause is how long a Keeper of a table pauses.
+func pause(options map[string]string) time.Duration {
+	kept := spec.NewOptions(options).Duration("snapshot.time-retained", time.Hour)
+	return min(keeperPause, max(keeperSoon, kept/keeperShare))
+}
+
+// Run does what is due, at most once a minute or as often as pause says, and less often
+// when it takes long. It does nothing for tables that are not owned.
 func (k *Keeper) Run(ctx context.Context, t *Table) error {
 	if !Owned(t.cfg.Schema.Options) || !k.mu.TryLock() {
 		return nil
@@ -50,8 +59,8 @@ func (k *Keeper) Run(ctx context.Context, t *Table) error {
 		return nil
 	}
 	started := time.Now()
-	pause := keeperPause
-	defer func() { k.next = now.Add(max(pause, 10*time.Since(started))) }()
+	again := pause(t.cfg.Schema.Options)
+	defer func() { k.next = now.Add(max(again, 10*time.Since(started))) }()
 	if names, err := t.CreateAutoTags(ctx); err != nil {
 		return err
 	} else if len(names) > 0 {
@@ -62,7 +71,7 @@ func (k *Keeper) Run(ctx context.Context, t *Table) error {
 	}
 	n, err := t.ExpireBy(ctx, keeperLimit)
 	if n >= keeperMany {
-		pause = keeperSoon
+		again = keeperSoon
 	}
 	if n > 0 {
 		slog.Debug("snapshots expired", "table", t.cfg.Name, "snapshots", n)
