@@ -22,6 +22,7 @@ import (
 	"github.com/thermocline/thermocline/connector/format"
 	"github.com/thermocline/thermocline/connector/format/parquet"
 	"github.com/thermocline/thermocline/connector/paimon"
+	"github.com/thermocline/thermocline/connector/paimon/pagecache"
 	"github.com/thermocline/thermocline/internal/memory"
 	"github.com/thermocline/thermocline/scan/expr"
 	"github.com/thermocline/thermocline/server/mysql"
@@ -54,9 +55,9 @@ func cpuSeconds() (cpu, peakMiB float64) {
 	return float64(r.Utime.Nano()+r.Stime.Nano()) / 1e9, float64(r.Maxrss) / 1024
 }
 
-func openCatalog(warehouse string, cache *memory.Budget) (*filesystem.Catalog, error) {
+func openCatalog(warehouse string, cache *memory.Budget, pages *pagecache.Cache) (*filesystem.Catalog, error) {
 	driver := paimon.NewDriver(paimon.Config{Files: fileio.Local{}, Formats: format.NewRegistry(parquet.Format{}), Location: time.UTC,
-		CacheBytes: cache.Limit(), CacheBudget: cache})
+		CacheBytes: cache.Limit(), CacheBudget: cache, Pages: pages})
 	return filesystem.Open(filesystem.Config{Files: fileio.Local{}, Warehouse: warehouse, Driver: driver})
 }
 
@@ -80,7 +81,10 @@ func openSession(warehouse, limit string) (*session.Session, error) {
 	}
 	debug.SetGCPercent(400)
 	root := memory.New("process", bytes)
-	cat, err := openCatalog(warehouse, root.Child("metadata", bytes/10))
+	kept := root.Child("pages", bytes*12/100)
+	pages := pagecache.New(kept.Limit(), kept)
+	root.Reclaim(pages)
+	cat, err := openCatalog(warehouse, root.Child("metadata", bytes/10), pages)
 	if err != nil {
 		return nil, err
 	}
@@ -211,7 +215,7 @@ func loadChild(warehouse, name, from string) error {
 			return err
 		}
 	}
-	cat, err := openCatalog(warehouse, nil)
+	cat, err := openCatalog(warehouse, nil, nil)
 	if err != nil {
 		return err
 	}

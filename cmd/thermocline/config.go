@@ -190,6 +190,7 @@ const (
 	wireShare   = 10 // large packets and parameters
 	storeShare  = 12 // buffers of uploads to object stores and of reads ahead
 	cacheShare  = 8  // decoded metadata of tables and files
+	pageShare   = 12 // decompressed pages of data files, given up when others need it
 	// compactionShare is for compactions that no writer does.
 	compactionShare = 10
 )

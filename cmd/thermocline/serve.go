@@ -105,7 +105,7 @@ func startInstance(ctx context.Context, cfg config) (_ *instance, err error) {
 		return nil, err
 	}
 	pins := &pinned{}
-	w, err := openWarehouse(cfg.Warehouse, cfg.StoreOptions, store, share(root, "metadata", cacheShare), unmaintained(compaction),
+	w, err := openWarehouse(cfg.Warehouse, cfg.StoreOptions, store, share(root, "metadata", cacheShare), unmaintained(compaction), keepingPages(root),
 		spilling(in.spill), func(c *paimon.Config) { c.Pinned = pins.snapshots })
 	if err != nil {
 		return nil, err

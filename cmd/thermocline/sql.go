@@ -93,7 +93,7 @@ func openSession(ctx context.Context, warehouse, format string, options map[stri
 		return nil, err
 	}
 	store := share(root, "object store", storeShare)
-	w, err := openWarehouse(path, options, store, share(root, "metadata", cacheShare), unmaintained(share(root, "compaction", compactionShare)), spilling(spill))
+	w, err := openWarehouse(path, options, store, share(root, "metadata", cacheShare), unmaintained(share(root, "compaction", compactionShare)), keepingPages(root), spilling(spill))
 	if err != nil {
 		return nil, err
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/thermocline/thermocline/connector/format/parquet"
 	tables "github.com/thermocline/thermocline/connector/memory"
 	"github.com/thermocline/thermocline/connector/paimon"
+	"github.com/thermocline/thermocline/connector/paimon/pagecache"
 	"github.com/thermocline/thermocline/ingest/pipeline"
 	"github.com/thermocline/thermocline/ingest/source"
 	"github.com/thermocline/thermocline/ingest/source/generator"
@@ -105,6 +106,14 @@ func sources() map[string]source.Factory {
 // spilling gives writers a place for rows that memory is too short for.
 func spilling(s *fileio.Scratch) func(*paimon.Config) {
 	return func(c *paimon.Config) { c.Spill = s }
+}
+
+// keepingPages gives drivers a common cache of decompressed pages of data files.
+func keepingPages(root *memory.Budget) func(*paimon.Config) {
+	b := share(root, "pages", pageShare)
+	pages := pagecache.New(b.Limit(), b)
+	root.Reclaim(pages)
+	return func(c *paimon.Config) { c.Pages = pages }
 }
 
 // loadPipeline reads and checks a pipeline file.

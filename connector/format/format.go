@@ -74,6 +74,8 @@ type ReadOptions struct {
 	// Metadata keeps what was parsed of a file that never changes under its path;
 	// nil keeps nothing.
 	Metadata Metadata
+	// Pages keeps what was decompressed of such a file; nil keeps nothing.
+	Pages Pages
 }
 
 // Metadata keeps parsed metadata of files, which must not be changed, by path. It
@@ -83,6 +85,18 @@ type Metadata interface {
 	Load(path string) any
 	// Store keeps a value that takes the given bytes.
 	Store(path string, value any, bytes int64)
+}
+
+// Pages keeps decompressed parts of files, which must not be changed, by path and
+// offset. It is safe for concurrent use, and forgets when it likes.
+type Pages interface {
+	// Load returns what is kept of a part, nil when nothing is.
+	Load(path string, at int64) any
+	// Wants notes that a part of so many bytes is read, and reports whether Store
+	// would keep it.
+	Wants(path string, at, bytes int64) bool
+	// Store keeps a part.
+	Store(path string, at int64, part any, bytes int64)
 }
 
 // Reader streams the batches of one file in file order. Batch.Seq is the

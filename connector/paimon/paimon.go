@@ -21,6 +21,7 @@ import (
 	"github.com/thermocline/thermocline/connector/format"
 	"github.com/thermocline/thermocline/connector/paimon/commit"
 	"github.com/thermocline/thermocline/connector/paimon/metacache"
+	"github.com/thermocline/thermocline/connector/paimon/pagecache"
 	"github.com/thermocline/thermocline/connector/paimon/read"
 	"github.com/thermocline/thermocline/connector/paimon/write"
 	"github.com/thermocline/thermocline/internal/memory"
@@ -44,6 +45,9 @@ type Config struct {
 	// pays for it; nil is nobody.
 	CacheBytes  int64
 	CacheBudget *memory.Budget
+	// Pages keeps decompressed pages of data files that queries read; nil keeps none.
+	// Drivers may share one.
+	Pages *pagecache.Cache
 	// Pinned returns the snapshots of a table, by its UUID, that statements of this
 	// process read now, so that expiry leaves them (DESIGN D19). nil: none.
 	Pinned func(table string) []int64
@@ -79,8 +83,16 @@ func NewDriver(cfg Config) *Driver {
 		cfg.CacheBytes = 64 << 20
 	}
 	d := &Driver{cfg: cfg, cache: read.NewCache(cfg.CacheBytes, cfg.CacheBudget), metadata: commit.NewCache(cfg.CacheBytes/8, cfg.CacheBudget)}
-	d.cfg.Files = metacache.Watch(cfg.Files, d.cache, d.metadata)
+	d.cfg.Files = metacache.Watch(cfg.Files, d.cache, d.metadata, cfg.Pages)
 	return d
+}
+
+// pages is where pages of data files are kept, nil for nowhere.
+func (d *Driver) pages() format.Pages {
+	if d.cfg.Pages == nil {
+		return nil
+	}
+	return d.cfg.Pages
 }
 
 // Table is an opened table or branch. It is immutable and safe for concurrent

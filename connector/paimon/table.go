@@ -20,7 +20,7 @@ var _ connector.Readable = (*Table)(nil)
 func (d *Driver) source(dir string, id catalog.Identifier) *read.Source {
 	name := id
 	name.System = ""
-	return &read.Source{Name: name.String(), Files: d.cfg.Files, Formats: d.cfg.Formats, Cache: d.cache, Dir: dir, Branch: id.Branch, Zone: d.cfg.Location}
+	return &read.Source{Name: name.String(), Files: d.cfg.Files, Formats: d.cfg.Formats, Cache: d.cache, Pages: d.pages(), Dir: dir, Branch: id.Branch, Zone: d.cfg.Location}
 }
 
 // Exists reports whether dir is a table: whether it has a schema.

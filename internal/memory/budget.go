@@ -28,6 +28,8 @@ type Budget struct {
 	parent *Budget
 	used   atomic.Int64
 	peak   atomic.Int64
+	// reclaim, when set, is memory that can be done without; see Reclaim.
+	reclaim atomic.Pointer[Reclaimable]
 }
 
 // New makes a root budget of limit bytes; limit <= 0 means no limit.
@@ -60,7 +62,7 @@ func (b *Budget) Reserve(n int64) error {
 		return nil
 	}
 	now := b.used.Add(n)
-	if b.limit > 0 && now > b.limit {
+	if b.limit > 0 && now > b.limit && now-b.reclaimed(now-b.limit) > b.limit {
 		b.parent.add(b.charge(now-n, now)) // which the release gives back
 		b.Release(n)
 		return errs.New(errs.Resource, errs.MemoryLimit, "reserve %s: the %s limit of %s is reached (%s in use)",
@@ -78,6 +80,27 @@ func (b *Budget) Reserve(n int64) error {
 			return nil
 		}
 	}
+}
+
+// Reclaimable is memory that its owner can do without.
+type Reclaimable interface {
+	// Used is how many bytes of the budget it holds.
+	Used() int64
+	// Free releases at least n bytes, if it can, and returns how many. It must not wait
+	// for locks under which the owner reserves.
+	Free(n int64) int64
+}
+
+// Reclaim makes Reserve free memory of r, which reserves from b or below it, when b
+// has too little left.
+func (b *Budget) Reclaim(r Reclaimable) { b.reclaim.Store(&r) }
+
+// reclaimed frees n bytes, if it can, and returns how many.
+func (b *Budget) reclaimed(n int64) int64 {
+	if r := b.reclaim.Load(); r != nil {
+		return (*r).Free(n)
+	}
+	return 0
 }
 
 // add counts n bytes whatever the limits are.
@@ -106,7 +129,11 @@ func (b *Budget) Room() int64 {
 		room = 1 << 62
 	}
 	if b.limit > 0 {
-		room = min(room, b.limit-used)
+		left := b.limit - used
+		if r := b.reclaim.Load(); r != nil {
+			left += (*r).Used()
+		}
+		room = min(room, left)
 	}
 	return max(room, 0)
 }

@@ -94,32 +94,36 @@ func TestOtherWriter(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			rd, err := Format{}.NewReader(ctx, open(t, fs, name), format.ReadOptions{Path: name, Columns: d.Columns, BatchRows: 700})
-			if err != nil {
-				t.Fatal(err)
-			}
-			at := 0
-			for {
-				b, err := rd.Next(ctx)
+			pages := newKeptPages()
+			for range 3 { // all pages are read, some are kept, most are kept
+				rd, err := Format{}.NewReader(ctx, open(t, fs, name), format.ReadOptions{Path: name, Columns: d.Columns, BatchRows: 700, Pages: pages})
 				if err != nil {
-					t.Fatalf("%s: row %d: %v", name, at, err)
+					t.Fatal(err)
 				}
-				if b == nil {
-					break
-				}
-				for row := range b.Len {
-					if got, want := rowText(d.Columns, b, row), encodedText(list[at]); got != want {
-						t.Fatalf("%s: row %d:\n got %s\nwant %s", name, at, got, want)
+				at := 0
+				for {
+					b, err := rd.Next(ctx)
+					if err != nil {
+						t.Fatalf("%s: row %d: %v", name, at, err)
 					}
-					at++
+					if b == nil {
+						break
+					}
+					for row := range b.Len {
+						if got, want := rowText(d.Columns, b, row), encodedText(list[at]); got != want {
+							t.Fatalf("%s: row %d:\n got %s\nwant %s", name, at, got, want)
+						}
+						at++
+					}
+				}
+				if at != n {
+					t.Errorf("%s: %d rows, want %d", name, at, n)
+				}
+				if err := rd.Close(); err != nil {
+					t.Fatal(err)
 				}
 			}
-			if at != n {
-				t.Errorf("%s: %d rows, want %d", name, at, n)
-			}
-			if err := rd.Close(); err != nil {
-				t.Fatal(err)
-			}
+			pages.check(t)
 		}
 	}
 	for _, e := range []int32{encPlain, encDeltaBinary, encDeltaBytes, encRLEDict, encByteStreamSplit} {

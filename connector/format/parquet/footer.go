@@ -107,6 +107,8 @@ type chunk struct {
 type rowGroup struct {
 	rows   int64
 	chunks []chunk
+	start  int64 // of the first chunk in the file
+	bytes  int64 // of all chunks, compressed
 }
 
 // footer is a parsed FileMetaData.
@@ -128,6 +130,7 @@ type file struct {
 	meta   *footer
 	fields []*node // top-level columns
 	leaves int
+	pages  format.Pages // nil: none are kept
 }
 
 const magic = "PAR1"
@@ -265,6 +268,10 @@ func (pf *file) checkGroups(size int64) error {
 			if k.values < 0 || k.compressed < 0 || k.start < 4 && k.values > 0 || k.start > size || k.compressed > size-k.start {
 				return fmt.Errorf("column %d of row group %d lies outside the file", c, g)
 			}
+			if c == 0 || k.start < rg.start {
+				rg.start = k.start
+			}
+			rg.bytes += k.compressed
 		}
 	}
 	if total != pf.meta.rows {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"slices"
 	"sync"
 
 	"github.com/klauspost/compress/gzip"
@@ -47,10 +48,21 @@ func codecName(c int32) string {
 // unless the reader was told to keep them.
 type page struct {
 	pageHeader
+	head   int64  // of its header in the file
 	at     int64  // of its bytes in the file
 	levels []byte // v2: repetition, then definition levels; v1: empty
 	data   []byte // v1: levels and values; v2: values
+	loaded bool   // levels and data are there
 }
+
+// keptPage is a page in format.Pages. Nothing in it changes.
+type keptPage struct {
+	page
+	size int64 // of the file
+}
+
+// pageBytes is what a keptPage takes beside its bytes, about.
+const pageBytes = 200
 
 // pageReader walks the pages of one chunk.
 type pageReader struct {
@@ -62,7 +74,8 @@ type pageReader struct {
 	winOff  int64
 	ahead   int64 // bytes to read at once
 	body    []byte
-	fresh   bool  // decompress every page into new memory, for views into it
+	fresh   bool  // every page's bytes get memory of their own, for views into it
+	keep    bool  // the page at hand goes into pf.pages
 	charged int64 // bytes of buffers paid for
 	seen    int64 // entries in the data pages so far
 }
@@ -126,6 +139,15 @@ func (p *pageReader) next() (pg page, ok bool, err error) {
 // bytes, for load.
 func (p *pageReader) header() (pg page, ok bool, err error) {
 	for p.off < p.end {
+		if p.pf.pages != nil {
+			k, ok := p.pf.pages.Load(p.pf.path, p.off).(*keptPage)
+			if ok && k.size == p.pf.f.Size() && k.at+int64(k.compressedSize) <= p.end {
+				if err := p.pass(&k.page); err != nil {
+					return pg, false, err
+				}
+				return k.page, true, nil
+			}
+		}
 		var n int
 		for size := int64(512); ; size *= 8 {
 			b, err := p.bytes(p.off, size)
@@ -152,21 +174,29 @@ func (p *pageReader) header() (pg page, ok bool, err error) {
 			p.off = at + size // an index page, or one of a later version
 			continue
 		}
-		if pg.kind != pageDict {
-			p.seen += int64(pg.values)
-			if p.seen > p.c.values {
-				return pg, false, fmt.Errorf("the pages hold more than the column's %d values", p.c.values)
-			}
-		}
-		pg.at = at
-		p.off = at + size
-		return pg, true, nil
+		pg.head, pg.at = p.off, at
+		return pg, true, p.pass(&pg)
 	}
 	return pg, false, nil
 }
 
+// pass moves past a page.
+func (p *pageReader) pass(pg *page) error {
+	if pg.kind != pageDict {
+		p.seen += int64(pg.values)
+		if p.seen > p.c.values {
+			return fmt.Errorf("the pages hold more than the column's %d values", p.c.values)
+		}
+	}
+	p.off = pg.at + int64(pg.compressedSize)
+	return nil
+}
+
 // load reads and decompresses a page.
 func (p *pageReader) load(pg *page) error {
+	if pg.loaded {
+		return nil
+	}
 	raw, err := p.bytes(pg.at, int64(pg.compressedSize))
 	if err != nil {
 		return err
@@ -177,7 +207,21 @@ func (p *pageReader) load(pg *page) error {
 	if err = p.decompress(pg, raw); err != nil {
 		return fmt.Errorf("page at %d: %w", pg.at, err)
 	}
+	pg.loaded = true
+	if p.keep {
+		p.pf.pages.Store(p.pf.path, pg.head, &keptPage{*pg, p.pf.f.Size()}, int64(pg.uncompressedSize)+pageBytes)
+	}
 	return nil
+}
+
+// slack is the capacity beyond a page's bytes with which zstd need not take care of
+// the end of its output: it works in blocks of at most 128 KiB.
+func slack(size int) int {
+	const block, over = 128 << 10, 32
+	if size <= block {
+		return over
+	}
+	return -size&(block-1) + over
 }
 
 // decompress fills pg.levels and pg.data.
@@ -198,21 +242,34 @@ func (p *pageReader) decompress(pg *page, raw []byte) error {
 	if err := p.need(int64(cap(p.win)) + 2*int64(max(size, cap(p.body)))); err != nil {
 		return err
 	}
-	if p.fresh || cap(p.body) < size {
-		p.body = make([]byte, size)
+	p.keep = p.pf.pages != nil && p.c.codec != 0 && p.pf.pages.Wants(p.pf.path, pg.head, int64(size)+pageBytes)
+	own := p.fresh || p.keep
+	var body []byte
+	switch {
+	case stored && own:
+		body = slices.Clone(raw)
+	case stored:
+		p.body = append(p.body[:0], raw...)
+		body = p.body
+	default:
+		if cap(p.body) < size {
+			p.body = make([]byte, size, size+slack(size))
+		}
+		body = p.body[:size]
+		copy(body, raw[:levels])
+		// A v2 page of NULLs only may store nothing.
+		if size > levels {
+			if err := decompress(p.c.codec, body[levels:], raw[levels:]); err != nil {
+				return err
+			}
+		}
+		if own {
+			body = slices.Clone(body)
+		}
 	}
-	p.body = p.body[:size]
-	copy(p.body, raw[:levels])
-	pg.levels = p.body[:levels:levels]
-	pg.data = p.body[levels:]
-	if stored {
-		copy(pg.data, raw[levels:])
-		return nil
-	}
-	if len(pg.data) == 0 { // a v2 page of NULLs only may store nothing
-		return nil
-	}
-	return decompress(p.c.codec, pg.data, raw[levels:])
+	pg.levels = body[:levels:levels]
+	pg.data = body[levels:size:size]
+	return nil
 }
 
 var zstdDecoder = sync.OnceValues(func() (*zstd.Decoder, error) {
@@ -251,7 +308,7 @@ func decompress(codec int32, dst, src []byte) error {
 		if err != nil {
 			return err
 		}
-		out, err := d.DecodeAll(src, dst[:0:len(dst)])
+		out, err := d.DecodeAll(src, dst[:0:min(cap(dst), len(dst)+slack(len(dst)))])
 		if err != nil {
 			return err
 		}

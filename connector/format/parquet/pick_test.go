@@ -36,8 +36,9 @@ func TestPick(t *testing.T) {
 		if err := mem.WriteFile(ctx, name, buf.Bytes()); err != nil {
 			t.Fatal(err)
 		}
+		pages := newKeptPages()
 		start := func(opts format.ReadOptions) format.Reader {
-			opts.Path, opts.Columns = name, clusteredColumns
+			opts.Path, opts.Columns, opts.Pages = name, clusteredColumns, pages
 			f, err := Format{}.NewReader(ctx, open(t, mem, name), opts)
 			if err != nil {
 				t.Fatal(err)
@@ -59,6 +60,7 @@ func TestPick(t *testing.T) {
 			}
 		}
 		all.Close()
+		defer pages.check(t)
 		for round := range 60 {
 			opts := format.ReadOptions{BatchRows: []int{1 + r.IntN(50), 700, 4096}[round%3]}
 			from, to := int64(0), int64(n)

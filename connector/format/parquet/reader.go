@@ -64,6 +64,7 @@ func (Format) NewReader(ctx context.Context, f fileio.File, opts format.ReadOpti
 	if err != nil {
 		return nil, err
 	}
+	pf.pages = opts.Pages
 	r := &reader{pf: pf, rows: opts.BatchRows, batch: vector.Batch{Seq: -1}}
 	if r.rows <= 0 || r.rows > vector.MaxBatchRows {
 		r.rows = vector.BatchRows
@@ -119,15 +120,8 @@ func (Format) NewReader(ctx context.Context, f fileio.File, opts format.ReadOpti
 func (r *reader) restrict(part, parts int) {
 	size := max(r.pf.f.Size(), 1)
 	for g := range r.pf.meta.groups {
-		chunks := r.pf.meta.groups[g].chunks
-		start, bytes := int64(0), int64(0)
-		for i, c := range chunks {
-			if i == 0 || c.start < start {
-				start = c.start
-			}
-			bytes += c.compressed
-		}
-		middle := min(start+bytes/2, size-1)
+		rg := &r.pf.meta.groups[g]
+		middle := min(rg.start+rg.bytes/2, size-1)
 		r.skip[g] = int(float64(middle)/float64(size)*float64(parts)) != part
 	}
 }

@@ -261,8 +261,9 @@ func TestRoundTrip(t *testing.T) {
 					t.Errorf("%s: one bound", cols[c].Type)
 				}
 			}
+			pages := newKeptPages()
 			for _, n := range []int{1, 7, 64, 1024, 0} {
-				rd, err := Format{}.NewReader(ctx, open(t, fs, opts.Path), format.ReadOptions{Path: opts.Path, Columns: cols, BatchRows: n, Budget: budget})
+				rd, err := Format{}.NewReader(ctx, open(t, fs, opts.Path), format.ReadOptions{Path: opts.Path, Columns: cols, BatchRows: n, Budget: budget, Pages: pages})
 				if err != nil {
 					t.Fatal(err)
 				}

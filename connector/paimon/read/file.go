@@ -230,6 +230,9 @@ func (f *fileReader) start(ctx context.Context) error {
 	}
 	ro := format.ReadOptions{Path: f.path, Columns: l.file, Strict: true, Part: opts.part, Parts: opts.parts, BatchRows: sc.req.BatchRows, Budget: sc.req.Budget, Metadata: sc.st.src.Cache.metadata(),
 		Properties: sc.st.schema.Options}
+	if !sc.once {
+		ro.Pages = sc.st.src.Pages
+	}
 	if opts.seqs || opts.kinds {
 		ro.Columns = append([]format.Column(nil), l.file...)
 		if opts.seqs {

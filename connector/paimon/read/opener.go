@@ -18,7 +18,7 @@ type Opener struct {
 // NewOpener makes an Opener for files of the state's bucket, whose batches have
 // the given columns of its schema.
 func (st *State) NewOpener(ctx context.Context, columns []int, budget *memory.Budget) (*Opener, error) {
-	sc := &scan{st: st, req: connector.ScanRequest{Columns: columns, Budget: budget}, paths: st.src.paths(st.schema),
+	sc := &scan{st: st, req: connector.ScanRequest{Columns: columns, Budget: budget}, paths: st.src.paths(st.schema), once: true,
 		schemas: map[int64]*catalog.Schema{}, layouts: map[layoutKey]*layout{}}
 	sc.mergeCols = columns
 	var err error

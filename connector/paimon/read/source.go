@@ -36,8 +36,9 @@ type Source struct {
 	Files   fileio.FileIO
 	Formats *format.Registry
 	Cache   *Cache
-	Dir     string // the table's directory
-	Branch  string // "" is main
+	Pages   format.Pages // of data files that queries read; nil keeps none
+	Dir     string       // the table's directory
+	Branch  string       // "" is main
 	// Zone is where the wall clocks in files were read, such as the time when a
 	// data file was made; nil is UTC.
 	Zone *time.Location

@@ -30,6 +30,7 @@ type scan struct {
 	mergeCols []int
 	mergeKeys []int
 	ordered   bool // the rows of a section must come in the order of keys
+	once      bool // what is read will hardly be read again
 
 	deletions deletions
 }

@@ -1,0 +1,139 @@
+package pagecache
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/thermocline/thermocline/internal/memory"
+)
+
+// read asks for a page as a reader does.
+func read(c *Cache, path string, at, bytes int64) (hit bool) {
+	if c.Load(path, at) != nil {
+		return true
+	}
+	if c.Wants(path, at, bytes) {
+		c.Store(path, at, at, bytes)
+	}
+	return false
+}
+
+func TestCache(t *testing.T) {
+	budget := memory.New("test", 0)
+	c := New(100*(1000+entryBytes), budget)
+	scan := func(path string, pages int) (hits int) {
+		for i := range pages {
+			if read(c, path, int64(i), 1000) {
+				hits++
+			}
+		}
+		return hits
+	}
+	if h := scan("a", 50); h != 0 || c.Used() != 0 {
+		t.Fatal("a page that was read once is kept", h, c.Used())
+	}
+	if h := scan("a", 50); h != 0 || c.Used() != 50*(1000+entryBytes) {
+		t.Fatal(h, c.Used())
+	}
+	if h := scan("a", 50); h != 50 {
+		t.Fatal(h)
+	}
+	// Scans of more than fits leave what is used more, and keep a share of their own.
+	for range 6 {
+		scan("large", 500)
+		scan("a", 50)
+		scan("a", 50)
+	}
+	if h := scan("a", 50); h < 45 {
+		t.Errorf("a large scan pushed out what is used often: %d of 50 are left", h)
+	}
+	if h := scan("large", 500); h < 40 {
+		t.Errorf("%d pages of the large file are kept", h)
+	}
+	// What is no longer used makes room.
+	for range 60 {
+		scan("b", 80)
+	}
+	if h := scan("b", 80); h < 75 {
+		t.Errorf("%d of 80 pages that are used now are kept", h)
+	}
+	if c.Used() > 100*(1000+entryBytes) || budget.Used() != c.Used() {
+		t.Errorf("%d bytes are kept, %d are paid", c.Used(), budget.Used())
+	}
+	c.Forget("b")
+	if h := scan("b", 80); h != 0 {
+		t.Errorf("%d pages of a forgotten file", h)
+	}
+	for i := range 20 {
+		read(c, fmt.Sprintf("dir/%d", i), 7, 10)
+		read(c, fmt.Sprintf("dir/%d", i), 7, 10)
+	}
+	c.ForgetBelow("dir")
+	for i := range 20 {
+		if c.Load(fmt.Sprintf("dir/%d", i), 7) != nil {
+			t.Fatal("a page below a forgotten directory")
+		}
+	}
+	c.Shed()
+	if c.Used() != 0 || budget.Used() != 0 {
+		t.Error(c.Used(), budget.Used())
+	}
+	for range 3 {
+		if read(c, "big", 0, 1<<20) {
+			t.Error("a page larger than the cache is kept")
+		}
+	}
+	var none *Cache
+	if read(none, "a", 1, 1) || none.Used() != 0 || none.Free(1) != 0 || New(0, nil) != nil {
+		t.Error("a nil cache keeps something")
+	}
+	none.Forget("a")
+	none.ForgetBelow("a")
+	none.Shed()
+}
+
+// TestReclaim: others get the memory that pages hold when they need it, and pages
+// do not push others out.
+func TestReclaim(t *testing.T) {
+	root := memory.New("process", 100_000)
+	kept := root.Child("pages", 50_000)
+	c := New(kept.Limit(), kept)
+	root.Reclaim(c)
+	for range 3 {
+		for i := range int64(40) {
+			read(c, "a", i, 1000)
+		}
+	}
+	if c.Used() != 40*(1000+entryBytes) {
+		t.Fatal(c.Used())
+	}
+	query := root.Child("query", 95_000)
+	if query.Room() != 95_000 {
+		t.Errorf("room for %d bytes: what pages hold can be had", query.Room())
+	}
+	if err := query.Reserve(90_000); err != nil {
+		t.Fatal(err)
+	}
+	if c.Used() > 10_000 || root.Used() != c.Used()+90_000 {
+		t.Error(c.Used(), root.Used())
+	}
+	for range 3 {
+		for i := range int64(40) {
+			read(c, "b", i, 1000)
+		}
+	}
+	if root.Used() > 100_000 || query.Used() != 90_000 {
+		t.Error(root.Used(), query.Used())
+	}
+	if err := query.Reserve(6_000); err == nil {
+		t.Error("a query got more than its own limit")
+	}
+	if err := root.Reserve(20_000); err == nil {
+		t.Error("more than there is was reserved")
+	}
+	query.Close()
+	c.Shed()
+	if root.Used() != 0 {
+		t.Error(root.Used())
+	}
+}
