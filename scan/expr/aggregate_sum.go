@@ -463,6 +463,61 @@ func (s *sumState) real(g int) float64 {
 	return x / float64(s.counts[g])
 }
 
+// short returns the exact result of group g, unless it takes more than the numbers
+// of the machine to compute.
+func (s *sumState) short(g int) (vector.Int128, bool) {
+	x := vector.Int128{}
+	if s.isWide() {
+		w := &s.wide[g]
+		x = vector.Int128{Lo: w[0], Hi: int64(w[1])}
+		if e := uint64(x.Hi >> 63); w[2] != e || w[3] != e {
+			return x, false
+		}
+	} else {
+		x = s.small[g]
+	}
+	if s.avg < 0 {
+		return x, s.out.Precision >= 39 // a smaller one may be too small for it
+	}
+	if !x.IsInt64() || s.avg+s.pad > 18 {
+		return x, false
+	}
+	v, n := x.Int64(), uint64(s.counts[g])
+	u := uint64(v)
+	if v < 0 {
+		u = -u
+	}
+	hi, lo := bits.Mul64(u, pow10u(s.avg))
+	if hi >= n {
+		return x, false
+	}
+	q, r := bits.Div64(hi, lo, n)
+	if q == math.MaxUint64 {
+		return x, false
+	}
+	if !s.cut && r >= n-r {
+		q++
+	}
+	hi, lo = bits.Mul64(q, pow10u(s.pad))
+	if hi>>63 != 0 {
+		return x, false
+	}
+	x = vector.Int128{Lo: lo, Hi: int64(hi)}
+	if v < 0 {
+		x = x.Neg()
+	}
+	return x, true
+}
+
+// pow10u is 10 to the n-th, n at most 18.
+func pow10u(n int) uint64 {
+	p := uint64(1)
+	for range n {
+		p *= 10
+	}
+	return p
+}
+
 func (s *sumState) Result(from, to int) (*vector.Vec, error) {
 	out := vector.NewFlat(s.out.Physical(), to-from)
 	limit := pow10big(s.out.Precision)
@@ -491,6 +546,14 @@ func (s *sumState) Result(from, to int) (*vector.Vec, error) {
 		}
 		if s.avg < 0 && !s.isWide() && out.Kind == vector.I128 {
 			out.I128s[g-from] = s.small[g]
+			continue
+		}
+		if x, ok := s.short(g); ok && out.Kind != vector.I64 {
+			if out.Kind == vector.I128 {
+				out.I128s[g-from] = x
+			} else {
+				out.I256s[g-from] = vector.Int256From(x)
+			}
 			continue
 		}
 		var u *big.Int

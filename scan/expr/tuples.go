@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"math/bits"
 	"math/rand/v2"
 
 	"github.com/thermocline/thermocline/internal/errs"
@@ -13,12 +14,15 @@ var tupleSeed = rand.Uint64()
 // tupleSet finds out which tuples of (group, values) are new: open addressing,
 // without an allocation or a pointer an entry. It is used in one of two ways: for
 // single whole numbers, entries hold group and value; for others, a part of the
-// hash and the number of the tuple, which the owner keeps.
+// hash and the number of the tuple, which the owner keeps. A search begins where
+// the highest bits of the hash say, so that entries are nearly in the order of
+// hashes, and a set grows by going through the old and the new one once from the
+// front.
 type tupleSet struct {
 	n      int
 	wholes []wholeEntry
 	slots  []uint64 // hash's high half << 32 | number + 1; 0 is free
-	hashes []uint64 // of the tuples, for growing
+	shift  uint     // hash >> shift is where a search begins
 
 	hash []uint64 // of the batch at hand
 	cmp  []func(a *vector.Vec, i int, b *vector.Vec, j int) int
@@ -37,10 +41,10 @@ type wholeEntry struct {
 }
 
 // maxTuples keeps numbers of tuples within a slot's half.
-const maxTuples = 1<<32 - 2
+const maxTuples = 1<<31 - 2
 
 func (t *tupleSet) bytes() int64 {
-	return int64(cap(t.wholes)*16 + (cap(t.slots)+cap(t.hashes)+cap(t.hash)+cap(t.codes))*8)
+	return int64(cap(t.wholes)*16 + (cap(t.slots)+cap(t.hash)+cap(t.codes))*8)
 }
 
 // room refuses what would not fit.
@@ -63,7 +67,7 @@ func (t *tupleSet) addWhole(g uint32, x int64) bool {
 		t.growWhole()
 	}
 	mask := uint64(len(t.wholes) - 1)
-	for at := mix(tupleSeed^uint64(g), uint64(x)) & mask; ; at = (at + 1) & mask {
+	for at := mix(tupleSeed^uint64(g), uint64(x)) >> t.shift; ; at = (at + 1) & mask {
 		e := &t.wholes[at]
 		if e.mark == 0 {
 			*e = wholeEntry{x, g, 1}
@@ -88,12 +92,13 @@ func larger(n int) int {
 func (t *tupleSet) growWhole() {
 	old := t.wholes
 	t.wholes = make([]wholeEntry, larger(len(old)))
+	t.shift = uint(64 - bits.TrailingZeros(uint(len(t.wholes))))
 	mask := uint64(len(t.wholes) - 1)
 	for _, e := range old {
 		if e.mark == 0 {
 			continue
 		}
-		at := mix(tupleSeed^uint64(e.group), uint64(e.value)) & mask
+		at := mix(tupleSeed^uint64(e.group), uint64(e.value)) >> t.shift
 		for t.wholes[at].mark != 0 {
 			at = (at + 1) & mask
 		}
@@ -127,11 +132,10 @@ func (t *tupleSet) add(h uint64, next int, equal func(at int) bool) bool {
 		t.grow()
 	}
 	mask := uint64(len(t.slots) - 1)
-	for at := h & mask; ; at = (at + 1) & mask {
+	for at := h >> t.shift; ; at = (at + 1) & mask {
 		s := t.slots[at]
 		if s == 0 {
 			t.slots[at] = h&^0xffffffff | uint64(next+1)
-			t.hashes = append(t.hashes, h)
 			t.n++
 			return true
 		}
@@ -142,14 +146,19 @@ func (t *tupleSet) add(h uint64, next int, equal func(at int) bool) bool {
 }
 
 func (t *tupleSet) grow() {
-	t.slots = make([]uint64, larger(len(t.slots)))
+	old := t.slots
+	t.slots = make([]uint64, larger(len(old)))
+	t.shift = uint(64 - bits.TrailingZeros(uint(len(t.slots))))
 	mask := uint64(len(t.slots) - 1)
-	for i, h := range t.hashes {
-		at := h & mask
+	for _, s := range old {
+		if s == 0 {
+			continue
+		}
+		at := s >> t.shift
 		for t.slots[at] != 0 {
 			at = (at + 1) & mask
 		}
-		t.slots[at] = h&^0xffffffff | uint64(i+1)
+		t.slots[at] = s
 	}
 }
 

@@ -190,7 +190,7 @@ func (s *groups) merge(o *groups) error {
 			return nil
 		}
 		to = make([]uint32, n)
-		if err := s.table.find(o.table.keys.cols, nil, n, to); err != nil {
+		if err := s.table.findAll(o.table, to); err != nil {
 			return err
 		}
 	}

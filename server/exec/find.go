@@ -11,12 +11,13 @@ import (
 // finder is what groupTable.find keeps from batch to batch.
 type finder struct {
 	cand []uint32 // of the rows of a batch: a group that may be theirs + 1
+	made []uint16 // rows of the batch whose keys are those of the newest groups
 	// For key columns with lasting dictionaries: the group + 1 of combined codes.
 	dicts []*vector.Vec
 	codes []uint32
 }
 
-func (f *finder) bytes() int64 { return int64(cap(f.cand)+cap(f.codes)) * 4 }
+func (f *finder) bytes() int64 { return int64(cap(f.cand)+cap(f.codes))*4 + int64(cap(f.made))*2 }
 
 // find puts the group of each of n rows into out, and makes new groups.
 //
@@ -31,13 +32,38 @@ func (t *groupTable) find(cols []*vector.Vec, sel []uint16, n int, out []uint32)
 		return t.findCodes(cols, sel, n, out)
 	}
 	t.hash = hashRows(t.types, cols, sel, n, t.hash)
+	return t.lookup(cols, sel, t.hash[:n], out)
+}
+
+// findAll is find for all groups of another table.
+func (t *groupTable) findAll(o *groupTable, out []uint32) error {
+	cols := make([]*vector.Vec, len(o.keys.cols))
+	if len(t.keys.cols) == 0 {
+		t.keys.add(o.keys.cols, nil, 0)
+	}
+	for at := 0; at < len(out); at += vector.BatchRows {
+		end := min(at+vector.BatchRows, len(out))
+		for i, c := range o.keys.cols {
+			cols[i] = window(c, at, end)
+		}
+		if err := t.lookup(cols, nil, o.hashes[at:end], out[at:end]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lookup is find for rows whose hashes are known.
+func (t *groupTable) lookup(cols []*vector.Vec, sel []uint16, hashes []uint64, out []uint32) error {
+	n := len(hashes)
 	if cap(t.cand) < n {
 		t.cand = make([]uint32, n)
 	}
 	cand := t.cand[:n]
 	mask := uint64(len(t.slots) - 1)
-	for k, h := range t.hash[:n] {
-		at := h & mask
+	for k, h := range hashes {
+		h = turned(h)
+		at := h >> t.shift
 		s := t.slots[at]
 		for s != 0 && (s^h)>>32 != 0 {
 			at = (at + 1) & mask
@@ -57,16 +83,25 @@ func (t *groupTable) find(cols []*vector.Vec, sel []uint16, n int, out []uint32)
 		if sel != nil {
 			row = int(sel[k])
 		}
-		if k > 0 && t.hash[k] == t.hash[k-1] && t.same(out[k-1], cols, row) {
+		if k > 0 && hashes[k] == hashes[k-1] && t.same(out[k-1], cols, row) {
 			out[k] = out[k-1]
 			continue
 		}
 		var err error
-		if out[k], err = t.insert(cols, row, t.hash[k]); err != nil {
+		if out[k], err = t.insert(cols, row, hashes[k]); err != nil {
 			return err
 		}
 	}
+	t.settle(cols)
 	return nil
+}
+
+// settle stores the keys of the groups that a batch made.
+func (t *groupTable) settle(cols []*vector.Vec) {
+	if len(t.made) > 0 {
+		t.keys.add(cols, t.made, len(t.made))
+		t.made = t.made[:0]
+	}
 }
 
 // byCodes reports whether all key columns have lasting dictionaries, so small
@@ -153,18 +188,20 @@ func (t *groupTable) findCodes(cols []*vector.Vec, sel []uint16, n int, out []ui
 		}
 		out[k], t.codes[c] = g, g+1
 	}
+	t.settle(cols)
 	return nil
 }
 
 // insert returns the group of one row, which is made when there is none.
 func (t *groupTable) insert(cols []*vector.Vec, row int, h uint64) (uint32, error) {
 	mask := uint64(len(t.slots) - 1)
-	for at := h & mask; ; at = (at + 1) & mask {
+	r := turned(h)
+	for at := r >> t.shift; ; at = (at + 1) & mask {
 		s := t.slots[at]
 		if s == 0 {
-			return t.make(cols, row, h, at)
+			return t.make(row, h, at)
 		}
-		if (s^h)>>32 == 0 {
+		if (s^r)>>32 == 0 {
 			if g := uint32(s) - 1; t.same(g, cols, row) {
 				return g, nil
 			}
@@ -173,23 +210,14 @@ func (t *groupTable) insert(cols []*vector.Vec, row int, h uint64) (uint32, erro
 }
 
 // make adds a group with the key of a row, at a free slot.
-func (t *groupTable) make(cols []*vector.Vec, row int, h, at uint64) (uint32, error) {
+func (t *groupTable) make(row int, h, at uint64) (uint32, error) {
 	if t.size() >= maxGroups {
 		return 0, errs.New(errs.Resource, errs.MemoryLimit, "group rows: there are more than %d groups", maxGroups)
 	}
 	g := uint32(t.size())
-	t.slots[at] = h&^0xffffffff | uint64(g+1)
+	t.slots[at] = turned(h)&^0xffffffff | uint64(g+1)
 	t.hashes = append(t.hashes, h)
-	for c, v := range cols {
-		kc := t.keys.cols[c]
-		kc.AppendFrom(v, row)
-		if kc.Kind == vector.Str && !v.IsNull(row) {
-			if l := kc.Views[kc.Len-1].Len(); l > 12 {
-				t.keys.strings += int64(l)
-			}
-		}
-	}
-	t.keys.n++
+	t.made = append(t.made, uint16(row))
 	if 2*t.size() > len(t.slots) {
 		t.rehash()
 	}

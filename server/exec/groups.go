@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"math/bits"
 	"math/rand/v2"
 
 	"github.com/thermocline/thermocline/internal/vector"
@@ -17,14 +18,17 @@ var seed = rand.Uint64()
 //
 // It is an open-addressing table of 32 hash bits and the group's number; keys
 // and whole hashes are in columns beside it (reference: DuckDB's and
-// DataFusion's grouped aggregation).
+// DataFusion's grouped aggregation). A search begins where the highest of the 32
+// bits say, so that slots are nearly in the order of hashes, and a table grows by
+// going through the old and the new one once from the front.
 type groupTable struct {
 	types  []expr.Type
 	eq     []equalFunc
 	plain  []bool // by key: values are equal when their payloads are
 	keys   rowStore
 	hashes []uint64 // one a group
-	slots  []uint64 // hash's high half << 32 | group + 1; 0 is free
+	slots  []uint64 // 32 bits of the hash (see turned) << 32 | group + 1; 0 is free
+	shift  uint     // turned bits >> shift is where a search begins
 	hash   []uint64 // of the batch at hand
 	finder
 }
@@ -36,7 +40,8 @@ type equalFunc func(a *vector.Vec, i int, b *vector.Vec, j int) bool
 const maxGroups = 1<<31 - 2
 
 func newGroupTable(types []expr.Type) *groupTable {
-	t := &groupTable{types: types, slots: make([]uint64, 1024)}
+	t := &groupTable{types: types}
+	t.resize(1024)
 	for _, typ := range types {
 		t.eq = append(t.eq, equalOf(typ))
 		t.plain = append(t.plain, plan.Exact(typ))
@@ -110,8 +115,17 @@ func hashRows(types []expr.Type, cols []*vector.Vec, sel []uint16, n int, buf []
 	return buf
 }
 
-// same reports whether a row has the key of group g.
+// same reports whether a row has the key of group g, which may have been made for
+// an earlier row of the batch.
 func (t *groupTable) same(g uint32, cols []*vector.Vec, row int) bool {
+	if k := int(g) - t.keys.n; k >= 0 {
+		for c, v := range cols {
+			if !t.eq[c](v, int(t.made[k]), v, row) {
+				return false
+			}
+		}
+		return true
+	}
 	for c, v := range cols {
 		if !t.eq[c](t.keys.cols[c], int(g), v, row) {
 			return false
@@ -120,14 +134,34 @@ func (t *groupTable) same(g uint32, cols []*vector.Vec, row int) bool {
 	return true
 }
 
+// turned puts the bits of a hash in front that do not say in which partition it is:
+// all keys of a partition share those.
+func turned(h uint64) uint64 { return h << (fanoutBits * deepest) }
+
+// resize makes an empty table.
+func (t *groupTable) resize(n int) {
+	t.slots = make([]uint64, n)
+	t.shift = uint(64 - bits.TrailingZeros(uint(n)))
+}
+
+// rehash makes the table larger: small ones grow quickly, of large ones most would
+// stay empty.
 func (t *groupTable) rehash() {
-	t.slots = make([]uint64, 4*len(t.slots))
+	old := t.slots
+	if len(old) < 1<<16 {
+		t.resize(4 * len(old))
+	} else {
+		t.resize(2 * len(old))
+	}
 	mask := uint64(len(t.slots) - 1)
-	for g, h := range t.hashes {
-		at := h & mask
+	for _, s := range old {
+		if s == 0 {
+			continue
+		}
+		at := s >> t.shift
 		for t.slots[at] != 0 {
 			at = (at + 1) & mask
 		}
-		t.slots[at] = h&^0xffffffff | uint64(g+1)
+		t.slots[at] = s
 	}
 }

@@ -267,6 +267,36 @@ func takeValues[T any](src []T, idx []int32) []T {
 	return dst
 }
 
+// window returns the rows from to before to of the Flat vector v, which it shares;
+// from is a multiple of 64.
+func window(v *vector.Vec, from, to int) *vector.Vec {
+	w := &vector.Vec{Kind: v.Kind, Len: to - from}
+	switch v.Kind {
+	case vector.I8:
+		w.I8s = v.I8s[from:to]
+	case vector.I32:
+		w.I32s = v.I32s[from:to]
+	case vector.I64:
+		w.I64s = v.I64s[from:to]
+	case vector.I128:
+		w.I128s = v.I128s[from:to]
+	case vector.I256:
+		w.I256s = v.I256s[from:to]
+	case vector.F32:
+		w.F32s = v.F32s[from:to]
+	case vector.F64:
+		w.F64s = v.F64s[from:to]
+	case vector.Str:
+		w.Views, w.Bufs = v.Views[from:to], v.Bufs
+	default:
+		return take(v, sequence(nil, from, to))
+	}
+	if v.Valid != nil {
+		w.Valid = v.Valid[from/64 : (to+63)/64]
+	}
+	return w
+}
+
 // sequence fills idx with from, from+1, … to-1.
 func sequence(idx []int32, from, to int) []int32 {
 	idx = idx[:0]
