@@ -548,10 +548,13 @@ func (s *sumState) Result(from, to int) (*vector.Vec, error) {
 			out.I128s[g-from] = s.small[g]
 			continue
 		}
-		if x, ok := s.short(g); ok && out.Kind != vector.I64 {
-			if out.Kind == vector.I128 {
+		if x, ok := s.short(g); ok && (out.Kind != vector.I64 || x.IsInt64()) {
+			switch out.Kind {
+			case vector.I64:
+				out.I64s[g-from] = x.Int64()
+			case vector.I128:
 				out.I128s[g-from] = x
-			} else {
+			default:
 				out.I256s[g-from] = vector.Int256From(x)
 			}
 			continue
