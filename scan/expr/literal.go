@@ -252,16 +252,6 @@ func bytesLiteral(ctx *Context, e *syntax.BytesLit) (Expr, error) {
 	return l, nil
 }
 
-func bitText(s string) string {
-	var b strings.Builder
-	for i := range len(s) {
-		for k := 7; k >= 0; k-- {
-			b.WriteByte('0' + s[i]>>k&1)
-		}
-	}
-	return b.String()
-}
-
 func temporalLiteral(ctx *Context, e *syntax.TemporalLit) (Expr, error) {
 	s := []byte(e.Text)
 	bad := func(kind string) error {

@@ -2,19 +2,23 @@ package expr
 
 import (
 	"bytes"
+	"errors"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/thermocline/thermocline/internal/errs"
+	"github.com/thermocline/thermocline/internal/icu"
 	"github.com/thermocline/thermocline/internal/vector"
 )
 
-// MySQL matches regular expressions with ICU. Go's engine finds the same
-// matches (leftmost, first alternative) for the constructs that both have, when
-// classes are spelled out as ICU means them. What Go lacks (look-around,
-// backreferences, possessive quantifiers, set operations) and the few subjects
-// on which the two differ (see check) are refused.
+// MySQL matches regular expressions with ICU. Go's engine, which is linear, finds
+// the same matches (leftmost, first alternative) for the constructs that both
+// have, when classes are spelled out as ICU means them. What Go lacks
+// (look-around, back-references, possessive quantifiers, set operations) and the
+// few subjects on which the two differ (see alike) go to internal/icu, which
+// backtracks as ICU does, with a limit of steps.
 
 func init() {
 	re := func(name string, min, max int, usage, doc string, k kernelMaker, ret retFunc) {
@@ -32,7 +36,11 @@ type kernelMaker = func(ev *evaluation, match func(i int) (*matcher, error)) fun
 
 // matcher is a compiled pattern.
 type matcher struct {
-	re *regexp.Regexp
+	re *regexp.Regexp // nil: the pattern is for the other engine
+	// slow is compiled when a subject asks for it.
+	slow    func() (*icu.Regexp, error)
+	name    string // of the function
+	pattern string
 	// What the pattern uses that depends on the subject or on its start.
 	dollar, word, caret, fold, multi bool
 	empty                            bool // may match the empty text
@@ -102,7 +110,7 @@ func regexpCall(ctx *Context, name string, args []Expr, k kernelMaker, ret retFu
 				}
 				cache[key] = m
 			}
-			return m, m.check(ev.args[0].Bytes(i))
+			return m, nil
 		}
 		f := k(ev, match)
 		return out, ev.each(func(i int) error { return f(i, out) })
@@ -110,8 +118,15 @@ func regexpCall(ctx *Context, name string, args []Expr, k kernelMaker, ret retFu
 	return c, nil
 }
 
-// check refuses subjects on which Go and ICU would differ.
-func (m *matcher) check(s []byte) error {
+// foldToSeveral are the characters whose full case folding has several, but for
+// those with a iota below.
+const foldToSeveral = "ßẞŉǰΐΰևẖẗẘẙẚﬀﬁﬂﬃﬄﬅﬆﬓﬔﬕﬖﬗİ"
+
+// alike reports whether Go's engine and ICU find the same in a subject.
+func (m *matcher) alike(s []byte) bool {
+	if m.re == nil {
+		return false
+	}
 	ascii := true
 	for _, c := range s {
 		if c >= utf8.RuneSelf {
@@ -122,22 +137,84 @@ func (m *matcher) check(s []byte) error {
 	if m.dollar && len(s) > 0 {
 		switch r, _ := utf8.DecodeLastRune(s); r {
 		case '\n', '\v', '\f', '\r', 0x85, 0x2028, 0x2029:
-			return errs.Unsupportedf(-1, "$ in a regular expression on a text that ends with a line break")
+			return false
 		}
 	}
 	if m.multi && bytes.ContainsAny(s, "\v\f\r\u0085\u2028\u2029") {
-		return errs.Unsupportedf(-1, "a multi-line regular expression on a text with other line breaks than \\n")
+		return false
 	}
-	if ascii {
-		return nil
+	return ascii || !m.word && !(m.fold && bytes.ContainsAny(s, foldToSeveral))
+}
+
+// regexpError is an error of internal/icu as MySQL words it.
+func regexpError(err error) error {
+	var at *icu.SyntaxError
+	syntax := errors.As(err, &at)
+	switch {
+	case errors.Is(err, icu.ErrUnsupported):
+		return unsupportedRegexp(at.What)
+	case errors.Is(err, icu.ErrTimeout):
+		return errs.Userf(errs.RegexpTimeout, "Timeout exceeded in regular expression match.")
+	case errors.Is(err, icu.ErrStack):
+		return errs.Userf(errs.RegexpStack, "Overflow in the regular expression backtrack stack.")
+	case syntax && at.Err == nil:
+		return errs.Userf(errs.RegexpSyntax, "Syntax error in regular expression on line %d, character %d.", at.Line, at.Char)
 	}
-	if m.word {
-		return errs.Unsupportedf(-1, "\\b in a regular expression on a text beyond ASCII")
+	for _, x := range regexpErrors {
+		if errors.Is(err, x.err) {
+			return errs.Userf(x.kind, "%s", x.text)
+		}
 	}
-	if m.fold && bytes.ContainsAny(s, "ßẞŉǰΐΰևẖẗẘẙẚﬀﬁﬂﬃﬄﬅﬆﬓﬔﬕﬖﬗİ") {
-		return errs.Unsupportedf(-1, "a regular expression without case on a text with letters that fold to several")
+	return err
+}
+
+var regexpErrors = []struct {
+	err  error
+	kind errs.Kind
+	text string
+}{
+	{icu.ErrParen, errs.RegexpParen, "Mismatched parenthesis in regular expression."},
+	{icu.ErrBracket, errs.RegexpBracket, "The regular expression contains an unclosed bracket expression."},
+	{icu.ErrRange, errs.RegexpRange, "The regular expression contains an [x-y] character range where x comes after y."},
+	{icu.ErrEscape, errs.RegexpEscape, "Unrecognized escape sequence in regular expression."},
+	{icu.ErrProperty, errs.InvalidRegexp, "Illegal argument to a regular expression."},
+	{icu.ErrInterval, errs.RegexpInterval, "Incorrect description of a {min,max} interval."},
+	{icu.ErrMaxMin, errs.RegexpMaxMin, "The maximum is less than the minumum in a {min,max} interval."},
+	{icu.ErrNumber, errs.RegexpNumber, "Decimal number in regular expression is too large."},
+	{icu.ErrBackRef, errs.RegexpBackRef, "Invalid back-reference in regular expression."},
+	{icu.ErrLookBehind, errs.RegexpLookBehind, "The look-behind assertion exceeds the limit in regular expression."},
+	{icu.ErrGroupName, errs.RegexpGroupName, "A capture group has an invalid name."},
+}
+
+// regexpLimits let a match take about half a second and 24 MB.
+var regexpLimits = icu.Limits{Steps: 50_000_000, Stack: 1_000_000}
+
+// matches reports whether a part of s matches.
+func (m *matcher) matches(s []byte) (bool, error) {
+	if m.alike(s) {
+		return m.re.Match(s), nil
 	}
-	return nil
+	re, err := m.slow()
+	if err != nil {
+		return false, err
+	}
+	loc, err := re.Match(s, 0, 0, regexpLimits)
+	if err != nil {
+		return false, regexpError(err)
+	}
+	return loc != nil, nil
+}
+
+// group returns the number of a named group, 0 for none.
+func (m *matcher) group(name string) int {
+	if m.re != nil {
+		return max(m.re.SubexpIndex(name), 0)
+	}
+	re, err := m.slow()
+	if err != nil {
+		return 0
+	}
+	return re.Group(name)
 }
 
 const (
@@ -157,8 +234,8 @@ func compileRegexp(p, flags string, fold bool, fn string) (*matcher, error) {
 	if p == "" {
 		return nil, errs.Userf(errs.InvalidRegexp, "Illegal argument to a regular expression.")
 	}
-	m := &matcher{}
-	dotAll := false
+	m := &matcher{name: fn, pattern: p}
+	var flagSet icu.Flags
 	for _, f := range flags {
 		switch f {
 		case 'c':
@@ -166,22 +243,52 @@ func compileRegexp(p, flags string, fold bool, fn string) (*matcher, error) {
 		case 'i':
 			fold = true
 		case 'm':
-			m.multi = true
+			flagSet |= icu.MultiLine
 		case 'n':
-			dotAll = true
+			flagSet |= icu.DotAll
 		case 'u':
-			return nil, errs.Unsupportedf(-1, "the flag u of regular expressions")
+			flagSet |= icu.UnixLines
 		default:
 			return nil, errs.Userf(errs.WrongArguments, "Incorrect arguments to %s", lower(fn))
 		}
 	}
+	if fold {
+		flagSet |= icu.FoldCase
+	}
+	m.multi = flagSet&icu.MultiLine != 0
 	m.fold = fold || strings.Contains(p, "(?i")
-	t := translator{p: p, m: m, dotAll: dotAll}
-	if err := t.run(); err != nil {
+	m.slow = sync.OnceValues(func() (*icu.Regexp, error) {
+		re, err := icu.Compile(p, flagSet)
+		if err != nil {
+			return nil, regexpError(err)
+		}
+		return re, nil
+	})
+	err := m.translate(flagSet)
+	if err == nil && m.fold && strings.ContainsAny(p, foldToSeveral) {
+		m.re = nil
+	}
+	if errs.ClassOf(err) == errs.Unsupported {
+		m.re = nil
+		_, err = m.slow()
+	}
+	if err != nil {
 		return nil, err
 	}
+	return m, nil
+}
+
+// translate compiles the pattern for Go's engine; unsupported: it cannot.
+func (m *matcher) translate(flags icu.Flags) error {
+	if flags&icu.UnixLines != 0 {
+		return unsupportedRegexp("the flag u")
+	}
+	t := translator{p: m.pattern, m: m, dotAll: flags&icu.DotAll != 0}
+	if err := t.run(); err != nil {
+		return err
+	}
 	prefix := ""
-	if fold {
+	if flags&icu.FoldCase != 0 {
 		prefix += "i"
 	}
 	if m.multi {
@@ -193,11 +300,11 @@ func compileRegexp(p, flags string, fold bool, fn string) (*matcher, error) {
 	}
 	re, err := regexp.Compile(src)
 	if err != nil {
-		return nil, errs.Unsupportedf(-1, "the regular expression %q", p)
+		return unsupportedRegexp("this")
 	}
 	m.re = re
 	m.empty = re.MatchString("")
-	return m, nil
+	return nil
 }
 
 func regexpLike(ev *evaluation, match func(i int) (*matcher, error)) func(i int, out *vector.Vec) error {
@@ -206,10 +313,11 @@ func regexpLike(ev *evaluation, match func(i int) (*matcher, error)) func(i int,
 		if err != nil {
 			return err
 		}
-		if m.re.Match(ev.args[0].Bytes(i)) {
+		ok, err := m.matches(ev.args[0].Bytes(i))
+		if ok {
 			out.I8s[i] = 1
 		}
-		return nil
+		return err
 	}
 }
 
@@ -229,6 +337,9 @@ func (m *matcher) find(s []byte, pos int64, f func(loc []int) bool) error {
 		return errs.Userf(errs.RegexpIndex, "Index out of bounds in regular expression search.")
 	}
 	at := byteOffset(s, int(pos-1))
+	if !m.alike(s) || m.caret && (at > 0 || m.empty) {
+		return m.findSlow(s, at, f)
+	}
 	if at == 0 && !m.empty {
 		for _, loc := range m.re.FindAllSubmatchIndex(s, -1) {
 			if !f(loc) {
@@ -237,12 +348,7 @@ func (m *matcher) find(s []byte, pos int64, f func(loc []int) bool) error {
 		}
 		return nil
 	}
-	for first := true; ; first = false {
-		if m.caret && at > 0 {
-			if !first || at > 0 {
-				return unsupportedRegexp("^, \\A or \\b with a position or an occurrence")
-			}
-		}
+	for {
 		loc := m.re.FindSubmatchIndex(s[at:])
 		if loc == nil {
 			return nil
@@ -268,6 +374,32 @@ func (m *matcher) find(s []byte, pos int64, f func(loc []int) bool) error {
 			return nil
 		}
 	}
+}
+
+// findSlow is find by the engine that backtracks.
+func (m *matcher) findSlow(s []byte, at int, f func(loc []int) bool) error {
+	re, err := m.slow()
+	if err != nil {
+		return err
+	}
+	for last := at; at <= len(s); {
+		loc, err := re.Match(s, at, last, regexpLimits)
+		if err != nil {
+			return regexpError(err)
+		}
+		if loc == nil || !f(loc) {
+			return nil
+		}
+		at, last = loc[1], loc[1]
+		if loc[1] == loc[0] {
+			if at == len(s) {
+				return nil
+			}
+			_, n := utf8.DecodeRune(s[at:])
+			at += n
+		}
+	}
+	return nil
 }
 
 func regexpInstr(ev *evaluation, match func(i int) (*matcher, error)) func(i int, out *vector.Vec) error {
@@ -335,7 +467,7 @@ func regexpReplace(ev *evaluation, match func(i int) (*matcher, error)) func(i i
 				return k < n
 			}
 			dst = append(dst, s[at:loc[0]]...)
-			if dst, bad = expandTemplate(dst, repl, s, loc); bad != nil {
+			if dst, bad = m.expand(dst, repl, s, loc); bad != nil {
 				return false
 			}
 			at = loc[1]
@@ -352,8 +484,8 @@ func regexpReplace(ev *evaluation, match func(i int) (*matcher, error)) func(i i
 	}
 }
 
-// expandTemplate appends a replacement: $n is a group, \c the character c.
-func expandTemplate(dst, t, s []byte, loc []int) ([]byte, error) {
+// expand appends a replacement: $n and ${name} are groups, \c the character c.
+func (m *matcher) expand(dst, t, s []byte, loc []int) ([]byte, error) {
 	for k := 0; k < len(t); k++ {
 		switch {
 		case t[k] == '\\' && k+1 < len(t):
@@ -362,7 +494,19 @@ func expandTemplate(dst, t, s []byte, loc []int) ([]byte, error) {
 		case t[k] == '$':
 			j := k + 1
 			if j < len(t) && t[j] == '{' {
-				return dst, unsupportedRegexp("a named group in the replacement")
+				end := bytes.IndexByte(t[j:], '}')
+				g := 0
+				if end > 0 {
+					g = m.group(string(t[j+1 : j+end]))
+				}
+				if g == 0 {
+					return dst, regexpError(icu.ErrGroupName)
+				}
+				if loc[2*g] >= 0 {
+					dst = append(dst, s[loc[2*g]:loc[2*g+1]]...)
+				}
+				k = j + end
+				continue
 			}
 			if j >= len(t) || !isDigit(t[j]) {
 				return dst, errs.Userf(errs.InvalidRegexp, "Illegal argument to a regular expression.")

@@ -85,6 +85,8 @@ func (t *translator) run() error {
 			}
 			atom = false
 			continue
+		case '}':
+			return errs.Userf(errs.RegexpSyntax, "Syntax error in regular expression on line 1, character %d.", utf8.RuneCountInString(t.p[:t.at])+1)
 		case '{':
 			if err := t.interval(atom); err != nil {
 				return err
@@ -117,7 +119,7 @@ func (t *translator) lazy() error {
 
 func (t *translator) interval(atom bool) error {
 	end := strings.IndexByte(t.p[t.at:], '}')
-	bad := errs.Userf(errs.RegexpInterval, "Error in {min,max} interval in regular expression.")
+	bad := errs.Userf(errs.RegexpInterval, "Incorrect description of a {min,max} interval.")
 	if end < 0 || !atom {
 		return bad
 	}

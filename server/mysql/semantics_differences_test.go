@@ -50,9 +50,6 @@ func init() {
 		"refused by name (json-more)": `
 			json-more-2 json-more-28 json-more-32 json-more-105 json-more-134 json-more-145 json-more-211 json-more-212 json-more-213 json-more-232
 			json-more-241`,
-		"refused by name (regexp)": `
-			pattern-28 pattern-57 regexp-2 regexp-8 regexp-19 regexp-40 regexp-61 regexp-62 regexp-67 regexp-71 regexp-80 regexp-106 regexp-107
-			regexp-119 regexp-121`,
 		"refused by name (string-bytes)": `
 			string-bytes-25 string-bytes-59 string-bytes-70 string-bytes-83 string-bytes-167`,
 		"sql_auto_is_null is refused: no table has AUTO_INCREMENT": `
