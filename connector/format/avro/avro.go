@@ -20,13 +20,10 @@ package avro
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 
 	"github.com/thermocline/thermocline/connector/fileio"
 	"github.com/thermocline/thermocline/connector/format"
-	"github.com/thermocline/thermocline/internal/errs"
 )
 
 // Format implements format.Format for reading. The zero value is ready to use.
@@ -41,12 +38,8 @@ func (Format) Name() string { return "avro" }
 func (Format) ReadOnly() {}
 
 // NewWriter refuses: data files are written in Parquet only.
-func (Format) NewWriter(_ context.Context, w fileio.Writer, opts format.WriteOptions) (format.Writer, error) {
-	err := errs.Unsupportedf(-1, "writing data files of the format \"avro\" (%s; set file.format = parquet)", opts.Path)
-	if aerr := w.Abort(); aerr != nil {
-		return nil, errors.Join(err, aerr)
-	}
-	return nil, err
+func (f Format) NewWriter(_ context.Context, w fileio.Writer, opts format.WriteOptions) (format.Writer, error) {
+	return format.Refuse(f, w, opts.Path)
 }
 
 // Describe implements format.Format. A row group is a block.
@@ -76,30 +69,4 @@ func (Format) Describe(ctx context.Context, f fileio.File, path string) (*format
 
 // corrupt wraps err as corruption of the named file, unless it has a class of
 // its own already.
-func corrupt(path string, err error) error {
-	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return err
-	}
-	var e *errs.Error
-	if errors.As(err, &e) {
-		return err
-	}
-	return errs.Corruptf("read %s: broken Avro file: %w", path, err)
-}
-
-// readFull reads len(b) bytes at off, and names the file in an error of its
-// store.
-func readFull(f fileio.File, path string, b []byte, off int64) error {
-	n, err := f.ReadAt(b, off)
-	if n == len(b) {
-		return nil
-	}
-	var e *errs.Error
-	switch {
-	case errors.As(err, &e):
-		return fmt.Errorf("read %s: %w", path, err)
-	case err == nil, errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return errs.Corruptf("read %s: the file ends early", path)
-	}
-	return errs.New(errs.Unavailable, errs.KindNone, "read %s: %w", path, err)
-}
+func corrupt(path string, err error) error { return format.Corrupt("Avro", path, err) }

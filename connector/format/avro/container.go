@@ -16,6 +16,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/thermocline/thermocline/connector/fileio"
+	"github.com/thermocline/thermocline/connector/format"
 	"github.com/thermocline/thermocline/internal/errs"
 	"github.com/thermocline/thermocline/internal/memory"
 )
@@ -160,7 +161,7 @@ func (c *container) bytes(off, n int64) ([]byte, error) {
 	}
 	c.winOff = off
 	c.win = c.win[:min(int64(cap(c.win)), c.f.Size()-off)]
-	if err := readFull(c.f, c.path, c.win, off); err != nil {
+	if err := format.ReadFull(c.f, c.path, c.win, off); err != nil {
 		c.win = c.win[:0]
 		return nil, err
 	}
@@ -187,7 +188,7 @@ func (c *container) header() (int64, error) {
 			return 0, err
 		}
 		b = make([]byte, n)
-		if err := readFull(c.f, c.path, b, 0); err != nil {
+		if err := format.ReadFull(c.f, c.path, b, 0); err != nil {
 			return 0, err
 		}
 		meta, at, err = c.metadata(b)
@@ -267,7 +268,7 @@ func (c *container) read(b block) ([]byte, error) {
 			c.raw = make([]byte, b.size)
 		}
 		raw = c.raw[:b.size]
-		err = readFull(c.f, c.path, raw, b.off)
+		err = format.ReadFull(c.f, c.path, raw, b.off)
 	}
 	if err != nil {
 		return nil, err

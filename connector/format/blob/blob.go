@@ -19,9 +19,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"hash/crc32"
-	"io"
 
 	"github.com/thermocline/thermocline/catalog"
 	"github.com/thermocline/thermocline/connector/fileio"
@@ -56,12 +54,8 @@ func (Format) Name() string { return "blob" }
 func (Format) ReadOnly() {}
 
 // NewWriter refuses: BLOB values are read only.
-func (Format) NewWriter(_ context.Context, w fileio.Writer, opts format.WriteOptions) (format.Writer, error) {
-	err := errs.Unsupportedf(-1, "writing data files of the format \"blob\" (%s)", opts.Path)
-	if aerr := w.Abort(); aerr != nil {
-		return nil, errors.Join(err, aerr)
-	}
-	return nil, err
+func (f Format) NewWriter(_ context.Context, w fileio.Writer, opts format.WriteOptions) (format.Writer, error) {
+	return format.Refuse(f, w, opts.Path)
 }
 
 // Describe implements format.Format. The column's name is not in the file.
@@ -85,7 +79,7 @@ func index(f fileio.File, path string, budget *memory.Budget) ([]int64, error) {
 		return nil, corrupt("it has %d bytes", size)
 	}
 	var tail [footer]byte
-	if err := readFull(f, path, tail[:], size-footer); err != nil {
+	if err := format.ReadFull(f, path, tail[:], size-footer); err != nil {
 		return nil, err
 	}
 	if tail[4] != version {
@@ -99,7 +93,7 @@ func index(f fileio.File, path string, budget *memory.Budget) ([]int64, error) {
 		return nil, err
 	}
 	b := make([]byte, n)
-	if err := readFull(f, path, b, size-footer-n); err != nil {
+	if err := format.ReadFull(f, path, b, size-footer-n); err != nil {
 		budget.Release(9 * n)
 		return nil, err
 	}
@@ -217,7 +211,7 @@ func (r *reader) Next(ctx context.Context) (*vector.Batch, error) {
 			return nil, errs.Unsupportedf(-1, "BLOB values that an older file has (%s)", r.opts.Path)
 		default:
 			b := make([]byte, l)
-			if err := readFull(r.f, r.opts.Path, b, r.offset); err != nil {
+			if err := format.ReadFull(r.f, r.opts.Path, b, r.offset); err != nil {
 				return nil, err
 			}
 			le := binary.LittleEndian
@@ -240,21 +234,4 @@ func (r *reader) Close() error {
 	r.closed = true
 	r.opts.Budget.Release(r.paid + 8*int64(len(r.lengths)))
 	return r.f.Close()
-}
-
-// readFull reads len(b) bytes at off, and names the file in an error of its
-// store.
-func readFull(f fileio.File, path string, b []byte, off int64) error {
-	n, err := f.ReadAt(b, off)
-	if n == len(b) {
-		return nil
-	}
-	var e *errs.Error
-	switch {
-	case errors.As(err, &e):
-		return fmt.Errorf("read %s: %w", path, err)
-	case err == nil, errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return errs.Corruptf("read %s: the file ends early", path)
-	}
-	return errs.New(errs.Unavailable, errs.KindNone, "read %s: %w", path, err)
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/thermocline/thermocline/catalog"
 	"github.com/thermocline/thermocline/connector"
+	"github.com/thermocline/thermocline/connector/format"
 	"github.com/thermocline/thermocline/internal/vector"
 )
 
@@ -34,7 +35,7 @@ func (of *file) stripeStats(nodes []*node) ([][]columnStats, error) {
 		return nil, err
 	}
 	raw := make([]byte, of.metadata.size)
-	if err := readFull(of.f, of.path, raw, of.metadata.off); err != nil {
+	if err := format.ReadFull(of.f, of.path, raw, of.metadata.off); err != nil {
 		return nil, err
 	}
 	msg, err := of.expand(raw)

@@ -123,7 +123,7 @@ func (of *file) open() error {
 		return err
 	}
 	tail := make([]byte, n)
-	if err := readFull(of.f, of.path, tail, size-n); err != nil {
+	if err := format.ReadFull(of.f, of.path, tail, size-n); err != nil {
 		return err
 	}
 	psLen := int64(tail[n-1])
@@ -149,7 +149,7 @@ func (of *file) open() error {
 			return err
 		}
 		raw = make([]byte, footer.size)
-		if err := readFull(of.f, of.path, raw, footer.off); err != nil {
+		if err := format.ReadFull(of.f, of.path, raw, footer.off); err != nil {
 			return err
 		}
 	}
@@ -386,7 +386,7 @@ func (of *file) stripeFooter(s stripe, loaded []byte) (*stripeFooter, error) {
 			return nil, err
 		}
 		raw = make([]byte, s.footer)
-		if err := readFull(of.f, of.path, raw, s.off+s.index+s.data); err != nil {
+		if err := format.ReadFull(of.f, of.path, raw, s.off+s.index+s.data); err != nil {
 			return nil, err
 		}
 	}

@@ -251,7 +251,7 @@ func (r *reader) start(s stripe) error {
 			r.loaded = make([]byte, n)
 		}
 		r.open.loaded, r.open.loadedOff = r.loaded[:n], s.off+s.index
-		if err := readFull(r.of.f, r.of.path, r.open.loaded, r.open.loadedOff); err != nil {
+		if err := format.ReadFull(r.of.f, r.of.path, r.open.loaded, r.open.loadedOff); err != nil {
 			return err
 		}
 	}

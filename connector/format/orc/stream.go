@@ -12,6 +12,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/pierrec/lz4/v4"
 
+	"github.com/thermocline/thermocline/connector/format"
 	"github.com/thermocline/thermocline/internal/errs"
 )
 
@@ -236,7 +237,7 @@ func (s *stream) raw(off, n int64) ([]byte, error) {
 		s.win = make([]byte, want)
 	}
 	s.win, s.winOff = s.win[:want], off
-	if err := readFull(s.of.f, s.of.path, s.win, off); err != nil {
+	if err := format.ReadFull(s.of.f, s.of.path, s.win, off); err != nil {
 		s.win = s.win[:0]
 		return nil, err
 	}

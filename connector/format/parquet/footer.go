@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/thermocline/thermocline/connector/fileio"
 	"github.com/thermocline/thermocline/connector/format"
@@ -160,7 +159,7 @@ func openFile(f fileio.File, path string, budget *memory.Budget, kept format.Met
 	}
 	var tail [8]byte
 	if err := readFull(f, tail[:], size-8); err != nil {
-		return nil, readError(path, err)
+		return nil, format.ReadError(path, err)
 	}
 	switch string(tail[4:]) {
 	case magic:
@@ -181,7 +180,7 @@ func openFile(f fileio.File, path string, budget *memory.Budget, kept format.Met
 	buf := make([]byte, n)
 	if err := readFull(f, buf, size-8-n); err != nil {
 		pf.release()
-		return nil, readError(path, err)
+		return nil, format.ReadError(path, err)
 	}
 	m, err := parseFooter(buf)
 	if err == nil {
@@ -224,18 +223,6 @@ func readFull(f fileio.File, b []byte, off int64) error {
 		err = errors.New("short read")
 	}
 	return err
-}
-
-// readError names the file in an error of its store.
-func readError(path string, err error) error {
-	var e *errs.Error
-	switch {
-	case errors.As(err, &e):
-		return fmt.Errorf("read %s: %w", path, err)
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return errs.Corruptf("read %s: the file ends early", path)
-	}
-	return errs.New(errs.Unavailable, errs.KindNone, "read %s: %w", path, err)
 }
 
 // checkGroups checks that every row group has a chunk a leaf, within the file.

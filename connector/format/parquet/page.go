@@ -15,6 +15,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/pierrec/lz4/v4"
 
+	"github.com/thermocline/thermocline/connector/format"
 	"github.com/thermocline/thermocline/internal/errs"
 )
 
@@ -122,7 +123,7 @@ func (p *pageReader) bytes(off, n int64) ([]byte, error) {
 	p.winOff = off
 	if err := readFull(p.pf.f, p.win, off); err != nil {
 		p.win = p.win[:0]
-		return nil, readError(p.pf.path, err)
+		return nil, format.ReadError(p.pf.path, err)
 	}
 	return p.win[:n], nil
 }

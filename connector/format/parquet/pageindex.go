@@ -46,7 +46,7 @@ func (pf *file) readSpan(s span) ([]byte, error) {
 	}
 	b := make([]byte, s.length)
 	if err := readFull(pf.f, b, s.offset); err != nil {
-		return nil, readError(pf.path, err)
+		return nil, format.ReadError(pf.path, err)
 	}
 	return b, nil
 }

@@ -19,7 +19,6 @@ package parquet
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime"
 	"strings"
@@ -59,16 +58,7 @@ func panicSite() string {
 
 // corrupt wraps err as corruption of the named file, unless it has a class of
 // its own already.
-func corrupt(path string, err error) error {
-	if err == nil {
-		return nil
-	}
-	var e *errs.Error
-	if errors.As(err, &e) {
-		return err
-	}
-	return errs.Corruptf("read %s: broken Parquet file: %w", path, err)
-}
+func corrupt(path string, err error) error { return format.Corrupt("Parquet", path, err) }
 
 // Describe implements format.Format.
 func (Format) Describe(ctx context.Context, f fileio.File, path string) (d *format.Description, err error) {
