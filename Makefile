@@ -133,5 +133,11 @@ endurance: build ## an hour and more of kills, writers side by side and a steady
 	go run ./benchmarks/endurance feed --binary bin/thermocline
 	go run ./benchmarks/endurance feed --binary bin/thermocline --tables 1000 --active 5 --rows 100 --rate 100 --duration 5m
 
+KILLS ?= 200
+RESTARTS ?= 20
+.PHONY: nemesis
+nemesis: build ## a pipeline killed KILLS times, its MariaDB restarted RESTARTS times, connections cut, the object store failing; NEMESIS="--seed 7 --rate 500" says more
+	@eval "$$(.ci/deps)"; go run ./benchmarks/endurance nemesis --binary bin/thermocline --kills $(KILLS) --restarts $(RESTARTS) --versitygw "$$THERMOCLINE_VERSITYGW" $(NEMESIS)
+
 clean:
 	rm -rf bin lake

@@ -203,6 +203,11 @@ type Committable struct {
 	// Epoch fences: the commit fails with errs.Fenced when the newest own
 	// snapshot has a higher one. 0: no fencing.
 	Epoch int64
+	// After is the newest own snapshot that the caller knows of, negative when
+	// there is none: the commit fails with CommittedLate when there is another one, of a
+	// request that came late or of a process that was believed dead. 0: whatever is
+	// there.
+	After int64
 	// Watermark in milliseconds, nil for none.
 	Watermark *int64
 	// Properties are stored in the snapshot (source positions).

@@ -237,6 +237,9 @@ func (a *attempt) copyAll(ctx context.Context) error {
 			return nil
 		}
 		a.p.set(func(s *Status) { s.State, s.Error = Snapshotting, "" })
+		if err := a.set.Intend(a.work, pending); err != nil {
+			return err
+		}
 		copyThem := a.copyOnce
 		switch a.p.def.Source.Startup {
 		case pipeline.LatestOffset, pipeline.EarliestOffset, pipeline.SpecificOffset, pipeline.Timestamp:

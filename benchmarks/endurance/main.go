@@ -10,6 +10,9 @@
 //	                   flat
 //	endurance feed     a pipeline from MariaDB with few changes, or with few of
 //	                   many tables changing: files and memory must stay bounded
+//	endurance nemesis  a pipeline from a MariaDB under load, while it is killed, the
+//	                   MariaDB restarted, connections cut, requests to the object
+//	                   store fail: in the end the lake equals the source
 //
 // It ends with status 1 at the first wrong row.
 package main
@@ -53,6 +56,8 @@ func main() {
 		err = steady(ctx, args)
 	case "feed":
 		err = feed(ctx, args)
+	case "nemesis":
+		err = runNemesis(ctx, args)
 	default:
 		usage()
 	}
@@ -66,7 +71,7 @@ func main() {
 }
 
 func usage() {
-	fmt.Fprintln(os.Stderr, "usage: endurance kills|writers|java|steady|feed [flags]; -h lists them")
+	fmt.Fprintln(os.Stderr, "usage: endurance kills|writers|java|steady|feed|nemesis [flags]; -h lists them")
 	os.Exit(2)
 }
 

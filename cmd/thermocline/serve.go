@@ -95,6 +95,10 @@ func startInstance(ctx context.Context, cfg config) (_ *instance, err error) {
 	if in.lock, err = lockDataDir(cfg.DataDir); err != nil {
 		return nil, err
 	}
+	holder, err := identity(cfg.DataDir, in.lock)
+	if err != nil {
+		return nil, err
+	}
 	root, err := memoryRoot(cfg.MemoryLimit)
 	if err != nil {
 		return nil, err
@@ -112,7 +116,7 @@ func startInstance(ctx context.Context, cfg config) (_ *instance, err error) {
 	}
 
 	in.runner = ingest.NewRunner(ingestOptions(w, cfg.DataDir, share(root, "ingest", ingestShare), store, in.spill))
-	in.lease, err = lease.Acquire(ctx, lease.Options{Files: w.files, Warehouse: w.path, DataDir: cfg.DataDir})
+	in.lease, err = lease.Acquire(ctx, lease.Options{Files: w.files, Warehouse: w.path, DataDir: holder})
 	switch {
 	case err == nil:
 		in.upkeep = newUpkeep(w.catalog, w.driver, pins, compaction)
@@ -151,7 +155,7 @@ func startInstance(ctx context.Context, cfg config) (_ *instance, err error) {
 		return nil, err
 	}
 	_, port, _ := net.SplitHostPort(in.mysql.Addr().String())
-	in.care = &caretakers{run: run, wait: &in.wait, dataDir: cfg.DataDir, pins: pins, budget: compaction, held: map[string]bool{w.path: true}}
+	in.care = &caretakers{run: run, wait: &in.wait, dataDir: holder, pins: pins, budget: compaction, held: map[string]bool{w.path: true}}
 	named := catalogControl{file: filepath.Join(cfg.DataDir, catalogsFile), store: store, cache: w.cache, configure: w.configure, caretakers: in.care}
 	kept, err := named.load()
 	if err != nil {

@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	"golang.org/x/sys/unix"
 
 	"github.com/thermocline/thermocline/catalog"
@@ -144,4 +147,22 @@ func lockDataDir(dir string) (*os.File, error) {
 		return nil, fmt.Errorf("lock data directory %s: another thermocline uses it; stop it or give --data-dir", dir)
 	}
 	return f, nil
+}
+
+// identity is what tells the data directory whose lock is held from those of
+// other machines with the same path: a random text, kept in the lock's file.
+func identity(dir string, lock *os.File) (string, error) {
+	b := make([]byte, 100)
+	n, err := lock.ReadAt(b, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", fmt.Errorf("read the identity of the data directory: %w", err)
+	}
+	id := strings.TrimSpace(string(b[:n]))
+	if id == "" {
+		id = uuid.NewString()
+		if _, err := lock.WriteAt([]byte(id+"\n"), 0); err != nil {
+			return "", fmt.Errorf("keep the identity of the data directory: %w", err)
+		}
+	}
+	return dir + " " + id, nil
 }

@@ -205,6 +205,12 @@ func TestCommitTwice(t *testing.T) {
 	if _, err := c.Commit(context.Background(), &connector.Committable{Epoch: 1, EvenIfEmpty: true}); !errs.Is(err, errs.Fenced) {
 		t.Errorf("an older epoch: %v", err)
 	}
+	for after, ok := range map[int64]bool{1: false, -1: false, 3: false, 2: true} {
+		k := &connector.Committable{Identifier: 8, Epoch: 2, After: after}
+		if _, err := c.Commit(context.Background(), k); (err == nil) != ok || err != nil && errs.ClassOf(err) != errs.Conflict {
+			t.Errorf("after %d: %v", after, err)
+		}
+	}
 	if i, err := c.LatestOwn(context.Background()); err != nil || i.ID != 2 || i.Identifier != 7 {
 		t.Errorf("%+v %v", i, err)
 	}

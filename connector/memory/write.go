@@ -159,17 +159,22 @@ func (c *committer) Commit(ctx context.Context, k *connector.Committable) (conne
 	t := c.table
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	newest := int64(0)
 	for i := len(t.versions) - 1; i > 0; i-- {
 		v := t.versions[i]
 		if v.info.User != c.user {
 			continue
 		}
+		newest = max(newest, v.info.ID)
 		if k.Epoch > 0 && v.epoch > k.Epoch {
 			return connector.CommitResult{}, errs.New(errs.Conflict, errs.Fenced, "commit to table %s: a writer with epoch %d has taken over", t.id, v.epoch)
 		}
 		if v.info.Identifier == k.Identifier && v.nonce == k.Nonce {
 			return connector.CommitResult{Snapshot: v.info.ID, Already: true}, nil
 		}
+	}
+	if k.After != 0 && newest > 0 && newest != k.After {
+		return connector.CommitResult{}, errs.New(errs.Conflict, errs.CommittedLate, "commit to table %s: %s has committed snapshot %d meanwhile", t.id, c.user, newest)
 	}
 	var added []*vector.Batch
 	var gone []map[int]map[uint16]bool

@@ -78,7 +78,7 @@ func (c *tableCommit) own(noCompaction bool) connector.WriteOptions {
 
 // again reports whether the rows of a commit that failed can be written again.
 func (c *tableCommit) again(cm *connector.Committable, err error) bool {
-	return err != nil && errs.ClassOf(err) == errs.Conflict && !errs.Is(err, errs.Fenced) && cm.ReadVersion == 0 && !cm.Overwrite && write.Replayable(cm.Messages)
+	return err != nil && errs.ClassOf(err) == errs.Conflict && !errs.Is(err, errs.Fenced) && !errs.Is(err, errs.CommittedLate) && cm.ReadVersion == 0 && !cm.Overwrite && write.Replayable(cm.Messages)
 }
 
 // replaced removes what the original messages wrote and tells their writer.

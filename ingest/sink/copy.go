@@ -130,7 +130,8 @@ func (s *Set) BeginCopy(ctx context.Context, t *Table, definitions []*source.Tab
 		return err
 	}
 	t.Start = pos
-	s.state.Tables[t.ID.String()].Copied = true
+	st := s.state.Tables[t.ID.String()]
+	st.Copied, st.Making, t.making = true, false, false
 	// The writer that tried the table out is none of a copy.
 	if err := t.closeWriter(); err != nil {
 		return err

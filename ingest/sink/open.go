@@ -97,10 +97,8 @@ func (s *Set) resume(ctx context.Context, t *Table, low source.Position) (*conne
 	if err := t.open(ctx, tb); err != nil {
 		return nil, err
 	}
-	own, err := t.commit.LatestOwn(ctx)
-	if err != nil {
-		return nil, err
-	}
+	// The version is read first: what comes late between the two is then an own
+	// snapshot, not a stranger's.
 	version := int64(0)
 	if r, ok := tb.(connector.Readable); ok {
 		sn, err := r.Snapshot(ctx, catalog.Ref{})
@@ -110,11 +108,19 @@ func (s *Set) resume(ctx context.Context, t *Table, low source.Position) (*conne
 		version = sn.Version()
 	}
 	t.checked = version
+	own, err := t.commit.LatestOwn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if t.newest = -1; own != nil {
+		t.newest = own.ID
+	}
 	start := func(format string, args ...any) error {
 		return errs.Userf(errs.InvalidTable, "start pipeline %s: the lake table %s "+format, append([]any{s.o.Pipeline, t.ID}, args...)...)
 	}
 	switch {
 	case own == nil && version == 0: // empty: a copy that did not end, or made by the user
+		t.making = st != nil && st.Making
 		delete(s.state.Tables, t.ID.String())
 		return nil, nil
 	case own == nil && st == nil:
@@ -146,6 +152,9 @@ func (s *Set) resume(ctx context.Context, t *Table, low source.Position) (*conne
 	}
 	if own != nil && (own.ID < st.Snapshot || own.Identifier < st.Seq) || own == nil && version < st.Snapshot {
 		t.Stopped = "its newest snapshot of this pipeline is older than the one that the pipeline's state knows: it was rolled back; drop the table to copy it again"
+	}
+	if own == nil && st.Copied && t.Stopped == "" && !s.state.Closed && !s.known(ctx, tb, st.Snapshot+1) {
+		t.Stopped = "others have expired its snapshots of this pipeline, which did not end in order: it is not known which changes it has; CALL sys.resnapshot copies it again"
 	}
 	if st.Recopy {
 		t.Definitions, t.Stopped, t.replace = nil, "", true
@@ -191,6 +200,17 @@ func (s *Set) resume(ctx context.Context, t *Table, low source.Position) (*conne
 	return own, s.setCopying(ctx, t, t.Copying != nil)
 }
 
+// known reports whether the table's snapshots from first on are all there, so
+// that none of the pipeline's own is among those that have expired.
+func (s *Set) known(ctx context.Context, tb catalog.Table, first int64) bool {
+	r, ok := tb.(connector.Readable)
+	if !ok {
+		return true // keeps no snapshots
+	}
+	sn, err := r.Snapshot(ctx, catalog.Ref{Kind: catalog.BySnapshot, ID: first})
+	return err == nil && sn.Version() == first
+}
+
 // open keeps the opened table and its committer.
 func (t *Table) open(ctx context.Context, tb catalog.Table) error {
 	w, ok := tb.(connector.Writable)
@@ -203,8 +223,35 @@ func (t *Table) open(ctx context.Context, tb catalog.Table) error {
 	return err
 }
 
+// Intend notes which tables will be made by the pipeline, before they are.
+func (s *Set) Intend(ctx context.Context, tables []*Table) error {
+	noted := false
+	for _, t := range tables {
+		if s.state.Tables[t.ID.String()] == nil && (t.table == nil || t.making) {
+			t.making, noted = true, true
+			s.state.Tables[t.ID.String()] = &TableState{Making: true}
+		}
+	}
+	if !noted {
+		return nil
+	}
+	return s.SaveState(ctx)
+}
+
+// sameTable reports whether an empty table is what schema would make.
+func sameTable(have, want *catalog.Schema) bool {
+	for k, v := range want.Options {
+		if have.Options[k] != v && k != connector.CopyingOption {
+			return false
+		}
+	}
+	return slices.Equal(have.PrimaryKeys, want.PrimaryKeys) && slices.Equal(have.PartitionKeys, want.PartitionKeys) &&
+		slices.EqualFunc(have.Fields, want.Fields, func(a, b catalog.Field) bool { return a.Name == b.Name && a.Type.Equal(b.Type) })
+}
+
 // Create makes the lake table for its first copy, or takes the empty one that
-// is there.
+// is there. One that the pipeline made, for a copy that did not end, and that the
+// source's tables have left behind since, is made anew.
 func (s *Set) Create(ctx context.Context, t *Table, definitions []*source.Table, schema *catalog.Schema) error {
 	return s.create(ctx, t, definitions, schema, false)
 }
@@ -217,9 +264,20 @@ func (s *Set) create(ctx context.Context, t *Table, definitions []*source.Table,
 		return err
 	}
 	made := t.table == nil
+	if made {
+		t.newest = -1
+	}
 	tb, err := s.o.Catalog.CreateTable(ctx, t.ID, schema, true)
 	if err != nil {
 		return err
+	}
+	if t.making && !made && !sameTable(tb.Schema(), schema) {
+		if err := s.o.Catalog.DropTable(ctx, t.ID); err != nil {
+			return err
+		}
+		if tb, err = s.o.Catalog.CreateTable(ctx, t.ID, schema, true); err != nil {
+			return err
+		}
 	}
 	if err := t.open(ctx, tb); err != nil {
 		return err
@@ -247,7 +305,7 @@ func (s *Set) create(ctx context.Context, t *Table, definitions []*source.Table,
 		return err
 	}
 	t.print = Fingerprint(definitions)
-	st := &TableState{UUID: tb.UUID(), Sources: definitions, Rules: s.rulesOf(t)}
+	st := &TableState{UUID: tb.UUID(), Sources: definitions, Rules: s.rulesOf(t), Making: t.making}
 	if was != nil && t.replace {
 		st.Ignored = t.ignored
 		st.Recopy, st.Snapshot, st.Seq = true, was.Snapshot, was.Seq

@@ -118,6 +118,8 @@ type Table struct {
 	stamped                     int64                          // rows of its transaction
 	warned                      time.Time
 	replace                     bool          // the copy replaces the rows that are there
+	making                      bool          // TableState.Making
+	newest                      int64         // own snapshot, negative: none
 	lag                         time.Duration // see Lag
 }
 

@@ -47,6 +47,9 @@ type TableState struct {
 	Snapshot int64  `json:"snapshot,omitempty"` // newest own
 	Seq      int64  `json:"seq,omitempty"`      // its round
 	Copied   bool   `json:"copied,omitempty"`   // the first copy is complete
+	// Making says that the table was not there before the pipeline: while it has no
+	// snapshot it may be made anew.
+	Making bool `json:"making,omitempty"`
 	// Recopy asks for a copy whose rows replace what the table has.
 	Recopy bool `json:"recopy,omitempty"`
 	// Stopped is why the table is not followed any more, at Position.
@@ -133,6 +136,12 @@ func Recopy(ctx context.Context, files fileio.FileIO, dir, pipeline, table strin
 	return s.write(ctx, files, dir)
 }
 
+// older reports whether b is a state of an earlier start than epoch.
+func older(b []byte, epoch int64) bool {
+	var x State
+	return json.Unmarshal(b, &x) == nil && x.Version == stateVersion && x.Epoch < epoch
+}
+
 func statePath(dir string, n int64) string { return path.Join(dir, "state-"+strconv.FormatInt(n, 10)) }
 
 // write stores s as the next state. Another process that wrote that number
@@ -152,6 +161,10 @@ func (s *State) write(ctx context.Context, files fileio.FileIO, dir string) erro
 		got, readErr := files.ReadFile(ctx, p)
 		switch {
 		case readErr == nil && bytes.Equal(got, b):
+		case readErr == nil && older(got, s.Epoch):
+			// A request of a process that has ended came late. What it knew is read
+			// again, and the next start has a higher epoch than it, if it lives.
+			return errs.New(errs.Conflict, errs.KindNone, "write the pipeline state %s: an earlier start of the pipeline %s has written it meanwhile", p, s.Pipeline)
 		case readErr == nil:
 			return errs.New(errs.Conflict, errs.Fenced, "write the pipeline state %s: another process runs the pipeline %s", p, s.Pipeline)
 		default:

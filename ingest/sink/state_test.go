@@ -49,6 +49,12 @@ func TestState(t *testing.T) {
 	if err := s.write(ctx, files, dir); errs.KindOf(err) != errs.Fenced {
 		t.Errorf("%v", err)
 	}
+	// What an ended process sent comes late: it is read again.
+	young := *got
+	young.Epoch = got.Epoch + 1
+	if err := young.write(ctx, files, dir); errs.ClassOf(err) != errs.Conflict || errs.KindOf(err) != errs.KindNone {
+		t.Errorf("%v", err)
+	}
 	// A lost reply is told from a lost race by the content.
 	if err := other.write(ctx, lossy{files}, dir); err != nil {
 		t.Errorf("%v", err)

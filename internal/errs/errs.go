@@ -145,6 +145,7 @@ const (
 	WrongFileFormat Kind = "file format"                // 1083
 	FilesOutside    Kind = "files outside of the roots" // 1290
 	Fenced          Kind = "fenced"
+	CommittedLate   Kind = "committed late" // by oneself or one's predecessor, unknown until now
 	FilesVanished   Kind = "files vanished" // removed by someone else under a reader
 	InvalidConfig   Kind = "invalid configuration"
 	SourceNotReady  Kind = "source not ready" // binlog off, not ROW, missing grants

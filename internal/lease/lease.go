@@ -49,8 +49,8 @@ type record struct {
 type Options struct {
 	Files     fileio.FileIO
 	Warehouse string
-	// DataDir identifies the data directory. Whoever holds the lock of that
-	// directory takes over at once a lease that was written from it.
+	// DataDir identifies the data directory, on whatever machine. Whoever holds the
+	// lock of that directory takes over at once a lease that was written from it.
 	DataDir string
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
@@ -60,6 +60,7 @@ type Options struct {
 type Lease struct {
 	o      Options
 	mine   record
+	since  int64 // when it was acquired, milliseconds
 	cancel context.CancelFunc
 	wait   sync.WaitGroup
 	lost   chan struct{}
@@ -87,9 +88,29 @@ func (o Options) read(ctx context.Context) (*record, error) {
 	return &r, nil
 }
 
+// acquireTries is how often an acquisition is tried that the store lets fail:
+// requests to create a file are not repeated by the store's own package.
+const acquireTries = 6
+
 // Acquire takes the lease and renews it until Release. When another process
 // holds it, the error is of kind errs.LeaseHeld and names the holder.
 func Acquire(ctx context.Context, o Options) (*Lease, error) {
+	pause := 50 * time.Millisecond
+	for try := 1; ; try++ {
+		l, err := acquire(ctx, o)
+		if class := errs.ClassOf(err); err == nil || try == acquireTries || class != errs.UnknownOutcome && class != errs.Unavailable {
+			return l, err
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return nil, err
+		}
+		pause *= 2
+	}
+}
+
+func acquire(ctx context.Context, o Options) (*Lease, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -118,6 +139,7 @@ func Acquire(ctx context.Context, o Options) (*Lease, error) {
 	} else if err := l.takeOver(ctx, old); err != nil {
 		return nil, err
 	}
+	l.since = l.mine.Renewed
 	renew, cancel := context.WithCancel(context.Background())
 	l.cancel = cancel
 	l.wait.Go(func() { l.renew(renew) })
@@ -140,20 +162,8 @@ func (l *Lease) takeOver(ctx context.Context, old *record) error {
 		return held(old)
 	}
 	claim := o.file() + ".claim-" + old.Nonce
-	if err := o.Files.CreateExclusive(ctx, claim, l.text()); err != nil {
-		if !errs.Is(err, errs.FileExists) {
-			return err
-		}
-		// Somebody claims it too, unless they died between claim and lease.
-		if in, serr := o.Files.Stat(ctx, claim); serr != nil || o.Now().Sub(in.ModTime) < DeadAfter {
-			return held(old)
-		}
-		if err := o.Files.Remove(ctx, claim); err != nil {
-			return err
-		}
-		if err := o.Files.CreateExclusive(ctx, claim, l.text()); err != nil {
-			return held(old)
-		}
+	if err := l.claim(ctx, claim, old); err != nil {
+		return err
 	}
 	defer o.Files.Remove(context.WithoutCancel(ctx), claim)
 	now, err := o.read(ctx)
@@ -164,6 +174,38 @@ func (l *Lease) takeOver(ctx context.Context, old *record) error {
 		return held(now) // taken, or alive after all
 	}
 	return o.Files.WriteFile(ctx, o.file(), l.text())
+}
+
+// claim creates the file of a claim. One that is there is another's, unless they
+// died between claim and lease.
+func (l *Lease) claim(ctx context.Context, claim string, old *record) error {
+	o := l.o
+	for again := false; ; again = true {
+		err := o.Files.CreateExclusive(ctx, claim, l.text())
+		if err == nil {
+			return nil
+		}
+		// It exists, or nothing is known: its content decides.
+		b, rerr := o.Files.ReadFile(ctx, claim)
+		if rerr != nil {
+			return err
+		}
+		var by record
+		if json.Unmarshal(b, &by) == nil && by.Nonce == l.mine.Nonce {
+			return nil
+		}
+		in, serr := o.Files.Stat(ctx, claim)
+		if serr != nil {
+			return serr
+		}
+		ours := by.DataDir != "" && by.DataDir == o.DataDir // we hold its lock: they are dead
+		if again || !ours && o.Now().Sub(in.ModTime) < DeadAfter {
+			return held(old)
+		}
+		if err := o.Files.Remove(ctx, claim); err != nil {
+			return err
+		}
+	}
 }
 
 func (l *Lease) renew(ctx context.Context) {
@@ -189,7 +231,9 @@ func (l *Lease) renewOnce(ctx context.Context) bool {
 		slog.Warn("renew the lease of the warehouse", "error", err)
 		return true
 	}
-	if now != nil && now.Nonce != l.mine.Nonce {
+	// What a process that died before us wrote may come late; it is overwritten.
+	late := now != nil && now.DataDir != "" && now.DataDir == l.o.DataDir && now.Renewed < l.since
+	if now != nil && now.Nonce != l.mine.Nonce && !late {
 		slog.Error("the lease of the warehouse was taken over", "by", now.Host, "pid", now.PID)
 		return false
 	}

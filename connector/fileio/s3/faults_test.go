@@ -27,6 +27,7 @@ const (
 	lose           // forward, then close the connection without a reply
 	refuse         // close the connection without forwarding
 	cut            // forward, and break the reply's body off in the middle
+	cutEarly       // the same after its headers
 	code500        // forward, then answer 500
 	code503        // answer 503 SlowDown without forwarding
 	code409        // answer 409 ConditionalRequestConflict without forwarding
@@ -102,13 +103,18 @@ func newProxy(t *testing.T, o *testkit.ObjectStore) *proxy {
 			return
 		case cut:
 			got = got[:len(got)/2]
+		case cutEarly:
+			got = nil
 		}
 		for k, v := range resp.Header {
 			w.Header()[k] = v
 		}
 		w.WriteHeader(resp.StatusCode)
 		w.Write(got)
-		if what == cut {
+		if what == cutEarly {
+			w.(http.Flusher).Flush()
+		}
+		if what == cut || what == cutEarly {
 			panic(http.ErrAbortHandler)
 		}
 	}))
@@ -200,7 +206,7 @@ func TestIdempotentFaults(t *testing.T) {
 	for i := range want {
 		want[i] = byte(i * 7 / 3)
 	}
-	for _, f := range []fault{lose, refuse, cut, code500, code503} {
+	for _, f := range []fault{lose, refuse, cut, cutEarly, code500, code503} {
 		step := func(what string, err error) {
 			t.Helper()
 			if err != nil {
@@ -212,7 +218,7 @@ func TestIdempotentFaults(t *testing.T) {
 			p.set(first(2, f, every))
 		}
 		put := f
-		if f == cut { // an answer without a body cannot break off
+		if f == cut || f == cutEarly { // an answer without a body cannot break off
 			put = lose
 		}
 		p.set(first(2, put, every))
@@ -231,7 +237,7 @@ func TestIdempotentFaults(t *testing.T) {
 			t.Fatal("other bytes")
 		}
 		file.Close()
-		if f != cut {
+		if f != cut && f != cutEarly {
 			_, err = fs.Stat(ctx, "s3://lake/d/x")
 			step("stat", err)
 		}
@@ -240,7 +246,7 @@ func TestIdempotentFaults(t *testing.T) {
 		if len(l) != 1 {
 			t.Fatal(l)
 		}
-		if f != cut {
+		if f != cut && f != cutEarly {
 			step("remove all", fs.RemoveAll(ctx, "s3://lake/d"))
 		}
 	}

@@ -2,6 +2,8 @@ package s3
 
 import (
 	"context"
+	"errors"
+	"io"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -198,8 +200,18 @@ func retryer(o Options) aws.Retryer {
 	return retry.NewStandard(func(s *retry.StandardOptions) {
 		s.MaxAttempts = o.Attempts
 		s.MaxBackoff = o.MaxBackoff
+		s.Retryables = append(s.Retryables, retry.IsErrorRetryableFunc(brokeOff))
 		s.Backoff = retry.BackoffDelayerFunc(func(n int, _ error) (time.Duration, error) { return backoff(o.MaxBackoff, n), nil })
 	})
+}
+
+// brokeOff finds answers that ended early within what the SDK itself reads, such
+// as lists. It repeats only some of these by itself.
+func brokeOff(err error) aws.Ternary {
+	if n, _ := status(err); errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || n >= 200 && n < 300 {
+		return aws.TrueTernary
+	}
+	return aws.UnknownTernary
 }
 
 // backoff is the pause before attempt n+1: a random time below 100 ms doubled

@@ -359,6 +359,11 @@ func (c *Committer) apply(ctx context.Context, ch *change) (id int64, already bo
 		if err := c.fence(ctx, latest, ch.cm.Epoch); err != nil {
 			return 0, false, err
 		}
+		if ch.kind != spec.KindCompact { // that of a commit comes after its rows
+			if err := c.follows(ctx, latest, ch.cm.After); err != nil {
+				return 0, false, err
+			}
+		}
 		files := c.newScratch()
 		snap, err := c.build(ctx, ch, latest, files)
 		if err != nil || snap == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -236,6 +237,29 @@ func TestFencing(t *testing.T) {
 	if err := commitAs(young, 2, 5); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestAfter: a commit that relies on the newest own snapshot finds one that came
+// late, and its own repetition does not.
+func TestAfter(t *testing.T) {
+	x := newTable(t, nil)
+	c, late := x.committer("u"), x.committer("u")
+	one := &connector.Committable{Identifier: 1, After: -1, Messages: messages(x.message("p", x.file(0, 1, 1)))}
+	x.must(c, one)
+	x.must(x.committer("v"), &connector.Committable{Identifier: 9, After: -1, Messages: messages(x.message("p", x.file(0, 2, 2)))})
+	x.must(c, &connector.Committable{Identifier: 2, After: 1, Messages: messages(x.message("p", x.file(0, 3, 3)))})
+	x.must(late, &connector.Committable{Identifier: 3, After: 3, Messages: messages(x.message("p", x.file(0, 4, 4)))})
+	for _, after := range []int64{3, 1, -1, 5} {
+		_, err := c.Commit(ctx, &connector.Committable{Identifier: 3, After: after, EvenIfEmpty: true})
+		if errs.ClassOf(err) != errs.Conflict || errs.KindOf(err) != errs.CommittedLate || !strings.Contains(err.Error(), "snapshot 4 was made meanwhile") {
+			t.Errorf("after %d: %v", after, err)
+		}
+	}
+	if res, err := x.committer("u").Commit(ctx, one); err != nil || !res.Already {
+		t.Errorf("again: %+v %v", res, err)
+	}
+	x.must(c, &connector.Committable{Identifier: 4, After: 4, EvenIfEmpty: true})
+	x.must(late, &connector.Committable{Identifier: 5, EvenIfEmpty: true})
 }
 
 // TestFencedInTheRace has the other process commit between our look at the

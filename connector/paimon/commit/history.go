@@ -146,6 +146,20 @@ func (c *Committer) fence(ctx context.Context, latest *spec.Snapshot, epoch int6
 	return nil
 }
 
+// follows fails when the newest own snapshot is another than after, unless that
+// is 0.
+func (c *Committer) follows(ctx context.Context, latest *spec.Snapshot, after int64) error {
+	if after == 0 {
+		return nil
+	}
+	s, err := c.newestOwn(ctx, latest)
+	if err != nil || s == nil || s.ID == after { // none is left: they have expired
+		return err
+	}
+	return errs.New(errs.Conflict, errs.CommittedLate, "commit to %s as %s: snapshot %d was made meanwhile, by a request that came late or by another process; what it holds is not written again",
+		c.cfg.Paths.Root(), c.cfg.User, s.ID)
+}
+
 // LatestOwn implements connector.TableCommit.
 func (c *Committer) LatestOwn(ctx context.Context) (*connector.SnapshotInfo, error) {
 	c.mu.Lock()
