@@ -2,6 +2,7 @@ package session
 
 import (
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -166,4 +167,29 @@ func TestTutorialScript(t *testing.T) {
 	want(t, s, "SELECT * FROM `my-catalog`.my_db.my_tbl ORDER BY dt, id", "20240108|1|hello\n20240108|2|banana\n20240109|1|cat\n20240109|2|world")
 	runSeed(t, s, statements[at:], []corrected{{begins: "DROP CATALOG"}})
 	wantKind(t, s, "SELECT * FROM `my-catalog`.my_db.my_tbl", errs.UnknownDatabase)
+}
+
+// The batch script of Flink's quickstart runs as it is written, but for its source:
+// there is no jdbc connector, so a table of that name stands ready.
+func TestQuickstartBatchScript(t *testing.T) {
+	dir := t.TempDir()
+	text := strings.ReplaceAll(seed(t, "flink-sql-quickstart.txt"), "/opt/flink/output", dir)
+	s := session(t, server(t, withFolders()), OpenOptions{Database: "shop"})
+	script(t, s, `CREATE TABLE orders_jdbc (order_id INT, customer_id INT, region STRING, amount DOUBLE, status STRING, order_time TIMESTAMP(3), PRIMARY KEY (order_id) NOT ENFORCED) WITH ('bucket' = '1');
+INSERT INTO orders_jdbc SELECT n, n % 7, 'EU', n * 1.5, 'NEW', '2026-01-01' FROM (WITH RECURSIVE q AS (SELECT 1 n UNION ALL SELECT n + 1 FROM q WHERE n < 100) SELECT * FROM q) r`)
+	n := runSeed(t, s, passages(section(t, text, "-- 03_topn_batch.sql", "Create 04_paimon_read.sql")), []corrected{
+		{begins: "CREATE TABLE orders_jdbc", says: "'connector' = 'jdbc'"},
+	})
+	if n != 6 {
+		t.Errorf("%d statements run as they are written", n)
+	}
+	want(t, s, "SELECT * FROM top_customers ORDER BY total_amount DESC", "2|1147.5\n1|1125\n0|1102.5\n6|1081.5\n5|1060.5")
+	b, err := filepath.Glob(dir + "/top_customers/part-*.csv")
+	if err != nil || len(b) != 1 {
+		t.Fatal(b, err)
+	}
+	got, err := os.ReadFile(b[0])
+	if err != nil || string(got) != "2,1147.5\n1,1125\n0,1102.5\n6,1081.5\n5,1060.5\n" {
+		t.Errorf("%s (%v)", got, err)
+	}
 }
