@@ -218,7 +218,11 @@ func (c compiler) scan(n *plan.Scan) (pipe, layout, error) {
 			c.profile.pruned.Add(int64(p.PrunedFiles))
 			c.profile.stored.Add(p.Bytes)
 		}
-		return []phase{{ranges: src.Ranges(), rows: src.Rows(), open: func(_ context.Context, i int) (operator, error) {
+		rows := src.Rows()
+		if n.Limit >= 0 {
+			rows = min(rows, n.Limit)
+		}
+		return []phase{{ranges: src.Ranges(), rows: rows, open: func(_ context.Context, i int) (operator, error) {
 			return newScanner(x, src.Reader(i), loads, conds, filters), nil
 		}}}, nil
 	}}

@@ -254,12 +254,19 @@ func gather(ctx context.Context, x *query, phases []phase) operator {
 	return &gathered{x: x, phases: phases}
 }
 
+// gatherAhead is gather for who has work of his own to do with every row: one range
+// alone runs ahead, too.
+func gatherAhead(x *query, phases []phase) operator {
+	return &gathered{x: x, phases: phases, ahead: x.env.Options.Workers() > 1}
+}
+
 // ahead is the number of batches that a worker may run ahead of the consumer.
 const ahead = 4
 
 type gathered struct {
 	x      *query
 	phases []phase
+	ahead  bool // see gatherAhead
 	phase  int
 	at     int      // range being read
 	cur    operator // sequential: its operator
@@ -275,7 +282,7 @@ func (g *gathered) Next(ctx context.Context) (*vector.Batch, error) {
 		}
 		p := g.phases[g.phase]
 		if g.par == nil && g.at == 0 && g.cur == nil {
-			if w := g.x.workersFor(p); w > 1 {
+			if w := g.x.workersFor(p); w > 1 || g.ahead && p.ranges > 0 && p.rows >= smallRows {
 				g.par = startParallel(g.x, p, w)
 			}
 		}
@@ -341,7 +348,8 @@ type parallel struct {
 	wg     sync.WaitGroup
 	ranges []chan delivery
 	x      *query
-	last   int64 // bytes reserved for the batch that was given last
+	last   delivery           // what was given last
+	free   chan *vector.Batch // batches to use again
 
 	mu    sync.Mutex
 	moved *sync.Cond // the consumer took a batch, or it is over
@@ -357,7 +365,7 @@ type delivery struct {
 
 func startParallel(x *query, p phase, workers int) *parallel {
 	ctx, cancel := context.WithCancel(x.ctx)
-	g := &parallel{cancel: cancel, ranges: make([]chan delivery, p.ranges), x: x}
+	g := &parallel{cancel: cancel, ranges: make([]chan delivery, p.ranges), free: make(chan *vector.Batch, 2*workers), x: x}
 	g.moved = sync.NewCond(&g.mu)
 	context.AfterFunc(ctx, func() {
 		g.mu.Lock()
@@ -418,7 +426,12 @@ func (g *parallel) pump(ctx context.Context, op operator, out chan<- delivery) e
 		if b.Rows() == 0 {
 			continue
 		}
-		c := copyBatch(b)
+		var c *vector.Batch
+		select {
+		case c = <-g.free:
+		default:
+		}
+		c = copyBatch(c, b)
 		n := batchBytes(c)
 		// The last quarter of the memory is for operators that cannot do without.
 		if l := g.x.limit; l > 0 && g.x.budget.Used()+n > l/4*3 || g.x.budget.Reserve(n) != nil {
@@ -441,8 +454,14 @@ func (g *parallel) pump(ctx context.Context, op operator, out chan<- delivery) e
 }
 
 func (g *parallel) next(ctx context.Context) (*vector.Batch, error) {
-	g.x.budget.Release(g.last)
-	g.last = 0
+	g.x.budget.Release(g.last.bytes)
+	if g.last.b != nil {
+		select {
+		case g.free <- g.last.b:
+		default:
+		}
+	}
+	g.last = delivery{}
 	for g.at < len(g.ranges) {
 		select {
 		case d, ok := <-g.ranges[g.at]:
@@ -455,7 +474,7 @@ func (g *parallel) next(ctx context.Context) (*vector.Batch, error) {
 			if !ok {
 				continue
 			}
-			g.last = d.bytes
+			g.last = d
 			return d.b, d.err
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
@@ -469,8 +488,8 @@ func (g *parallel) next(ctx context.Context) (*vector.Batch, error) {
 func (g *parallel) close() {
 	g.cancel()
 	g.wg.Wait()
-	g.x.budget.Release(g.last)
-	g.last = 0
+	g.x.budget.Release(g.last.bytes)
+	g.last = delivery{}
 	for _, c := range g.ranges[min(g.at, len(g.ranges)):] {
 		for len(c) > 0 {
 			g.x.budget.Release((<-c).bytes)

@@ -78,7 +78,7 @@ func (x *query) open(n plan.Node, cols []plan.Column) (operator, error) {
 	if err != nil {
 		return nil, err
 	}
-	return gather(x.ctx, x, stacked(phases, func(in operator) operator { return &picked{in: in, cols: pick} })), nil
+	return gatherAhead(x, stacked(phases, func(in operator) operator { return &picked{in: in, cols: pick} })), nil
 }
 
 // ended returns what forgets the growing operators that were made since it was

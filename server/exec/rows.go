@@ -306,23 +306,47 @@ func sequence(idx []int32, from, to int) []int32 {
 	return idx
 }
 
-// copyBatch copies the rows that count into new columns, so that the result
-// outlives the producer's next call.
-func copyBatch(b *vector.Batch) *vector.Batch {
+// copyBatch copies the rows of b, into the vectors of an older copy that is needed
+// no more, nil: of none. Dictionaries that last stay dictionaries, which the copy
+// refers to.
+func copyBatch(old *vector.Batch, b *vector.Batch) *vector.Batch {
 	n := b.Rows()
 	out := &vector.Batch{Len: n, Seq: -1, Cols: make([]*vector.Vec, len(b.Cols))}
 	for i, c := range b.Cols {
 		if c == nil {
 			continue
 		}
-		if c.Form == vector.Const {
-			w := vector.NewLike(c, 1)
-			w.AppendFrom(c, 0)
-			out.Cols[i] = w.AsConst(n)
-			continue
+		var w *vector.Vec
+		if old != nil && i < len(old.Cols) && old.Cols[i] != nil && old.Cols[i].Kind == c.Kind {
+			w = old.Cols[i]
+			w.Reset()
 		}
-		w := vector.NewLike(c.Values(), n)
-		appendVec(w, c, b.Sel, n)
+		switch {
+		case c.Form == vector.Const:
+			if w == nil {
+				w = vector.NewLike(c, 1)
+			}
+			w.AppendFrom(c, 0)
+			w.AsConst(n)
+		case c.Form == vector.Dict && c.Dict.Lasting:
+			if w == nil {
+				w = &vector.Vec{Kind: c.Kind}
+			}
+			w.Form, w.Dict = vector.Dict, c.Dict
+			if w.Len = n; b.Sel == nil {
+				w.Codes = append(w.Codes, c.Codes[:n]...)
+			} else {
+				for _, i := range b.Sel {
+					w.Codes = append(w.Codes, c.Codes[i])
+				}
+			}
+			appendValid(w, 0, c, b.Sel, n)
+		default:
+			if w == nil {
+				w = vector.NewLike(c.Values(), n)
+			}
+			appendVec(w, c, b.Sel, n)
+		}
 		out.Cols[i] = w
 	}
 	return out

@@ -3,6 +3,8 @@ package mysql
 import (
 	"encoding/binary"
 	"math"
+	"math/bits"
+	"slices"
 	"strconv"
 	"time"
 
@@ -181,7 +183,7 @@ func (e *rowEncoder) textRow(w *wire, row int) {
 		at := len(o)
 		switch c.form {
 		case asBytes:
-			o = putStr(o, c.vals.Bytes(p))
+			o = putBytes(o, c.vals, p)
 			continue
 		case asText:
 			o = putStr(o, e.text.toClient(c.vals.Bytes(p)))
@@ -196,9 +198,9 @@ func (e *rowEncoder) textRow(w *wire, row int) {
 		case asI8:
 			o = strconv.AppendInt(o, int64(c.vals.I8s[p]), 10)
 		case asI32:
-			o = strconv.AppendInt(o, int64(c.i32s[p]), 10)
+			o = appendNumber(o, int64(c.i32s[p]), 0)
 		case asI64:
-			o = strconv.AppendInt(o, c.i64s[p], 10)
+			o = appendNumber(o, c.i64s[p], 0)
 		case asU64:
 			o = strconv.AppendUint(o, uint64(c.i64s[p]), 10)
 		case asDecimal:
@@ -266,7 +268,7 @@ func (e *rowEncoder) binaryRow(w *wire, row int) {
 		case asDouble:
 			o = binary.LittleEndian.AppendUint64(o, math.Float64bits(c.vals.F64s[p]))
 		case asBytes:
-			o = putStr(o, c.vals.Bytes(p))
+			o = putBytes(o, c.vals, p)
 		case asText:
 			o = putStr(o, e.text.toClient(c.vals.Bytes(p)))
 		case asDate:
@@ -291,6 +293,21 @@ func (e *rowEncoder) binaryRow(w *wire, row int) {
 	w.end()
 }
 
+// putBytes appends a string as a length-encoded one.
+func putBytes(o []byte, v *vector.Vec, p int) []byte {
+	if v.Kind == vector.Str {
+		if w := &v.Views[p]; w.Len() <= 12 { // the view holds the bytes
+			o = slices.Grow(o, 13)
+			b := (*[13]byte)(o[len(o) : len(o)+13])
+			n := w.Len()
+			b[0] = byte(n)
+			*(*[12]byte)(b[1:]) = [12]byte(w[4:])
+			return o[:len(o)+1+n]
+		}
+	}
+	return putStr(o, v.Bytes(p))
+}
+
 // appendInt appends the low bytes of a value.
 func appendInt(o []byte, v uint64, width int) []byte {
 	switch width {
@@ -304,14 +321,72 @@ func appendInt(o []byte, v uint64, width int) []byte {
 	return binary.LittleEndian.AppendUint64(o, v)
 }
 
-// pow10 has the powers of ten that fit.
-var pow10 = func() (p [20]uint64) {
-	p[0] = 1
-	for i := 1; i < len(p); i++ {
-		p[i] = 10 * p[i-1]
+// digits are the numbers from 00 to 99.
+const digits = "0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243444546474849" +
+	"5051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899"
+
+// maxScale is the most digits after the point that appendNumber knows.
+const maxScale = 30
+
+// appendNumber appends v / 10^scale, two digits at a time from the last. It writes
+// in place: to copy some bytes costs more than to make them.
+func appendNumber(o []byte, v int64, scale int) []byte {
+	u := uint64(v)
+	n := 0
+	if v < 0 {
+		u, n = -u, 1
 	}
-	return p
-}()
+	n += max(decimalDigits(u), scale+1)
+	if scale > 0 {
+		n++
+	}
+	o = slices.Grow(o, n)
+	b := o[len(o) : len(o)+n]
+	o = o[:len(o)+n]
+	i := n
+	if scale > 0 {
+		for ; scale >= 2; scale -= 2 {
+			q := u / 100
+			d := 2 * (u - 100*q)
+			i -= 2
+			b[i], b[i+1] = digits[d], digits[d+1]
+			u = q
+		}
+		if scale == 1 {
+			q := u / 10
+			i--
+			b[i] = byte('0' + u - 10*q)
+			u = q
+		}
+		i--
+		b[i] = '.'
+	}
+	for u > 1<<32-1 {
+		q := u / 100
+		d := 2 * (u - 100*q)
+		i -= 2
+		b[i], b[i+1] = digits[d], digits[d+1]
+		u = q
+	}
+	w := uint32(u)
+	for w >= 100 {
+		q := w / 100
+		d := 2 * (w - 100*q)
+		i -= 2
+		b[i], b[i+1] = digits[d], digits[d+1]
+		w = q
+	}
+	i--
+	b[i] = digits[2*w+1]
+	if w >= 10 {
+		i--
+		b[i] = digits[2*w]
+	}
+	if v < 0 {
+		b[0] = '-'
+	}
+	return o
+}
 
 // appendDecimal appends the text of a decimal.
 func appendDecimal(o []byte, c *cell, p int) []byte {
@@ -328,27 +403,29 @@ func appendDecimal(o []byte, c *cell, p int) []byte {
 	default:
 		return vector.AppendDecimalText(o, c.vals, p, c.scale)
 	}
-	if c.scale >= len(pow10) {
+	if c.scale > maxScale {
 		return vector.AppendDecimalText(o, c.vals, p, c.scale)
 	}
-	u := uint64(v)
-	if v < 0 {
-		o, u = append(o, '-'), -u
+	return appendNumber(o, v, c.scale)
+}
+
+// pow10 has the powers of ten that fit.
+var pow10 = func() (p [20]uint64) {
+	p[0] = 1
+	for i := 1; i < len(p); i++ {
+		p[i] = 10 * p[i-1]
 	}
-	if c.scale <= 0 {
-		return strconv.AppendUint(o, u, 10)
+	return p
+}()
+
+// decimalDigits returns how many digits a number has, at least one.
+func decimalDigits(u uint64) int {
+	// The logarithm to base ten, from that to base two, is exact or one too small.
+	n := bits.Len64(u|1) * 1233 >> 12
+	if u >= pow10[n] {
+		n++
 	}
-	unit := pow10[c.scale]
-	o = append(strconv.AppendUint(o, u/unit, 10), '.')
-	at := len(o)
-	for range c.scale {
-		o = append(o, '0')
-	}
-	for f, i := u%unit, len(o)-1; f > 0 && i >= at; i-- {
-		o[i] = byte('0' + f%10)
-		f /= 10
-	}
-	return o
+	return max(n, 1)
 }
 
 // appendBit appends a BIT value, most significant byte first.

@@ -1,6 +1,9 @@
 package mysql
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 const (
 	microsPerSecond = 1_000_000
@@ -48,8 +51,30 @@ func floorDiv(a, b int64) int64 {
 }
 
 // civil returns the date of a day since 1970-01-01 in the proleptic Gregorian
-// calendar (Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms").
+// calendar.
 func civil(z int64) (y, m, d int) {
+	if z < -719468 || z > 1<<24 {
+		return civilFar(z)
+	}
+	// Neri and Schneider, "Euclidean affine functions and their application to
+	// calendar algorithms", 2023: no division but by constants of 32 bits. Day 0 is
+	// March 1st of the year 0 here.
+	n1 := 4*uint32(z+719468) + 3
+	century, ofCentury := n1/146097, n1%146097/4
+	p2 := 2939745 * uint64(4*ofCentury+3)
+	ofYear := uint32(p2) / 2939745 / 4
+	y = int(100*century + uint32(p2>>32))
+	n3 := 2141*ofYear + 197913
+	m, d = int(n3>>16), int(n3&0xffff/2141)+1
+	if ofYear >= 306 {
+		y, m = y+1, m-12
+	}
+	return y, m, d
+}
+
+// civilFar is civil for any day (Howard Hinnant, "chrono-Compatible Low-Level Date
+// Algorithms").
+func civilFar(z int64) (y, m, d int) {
 	z += 719468
 	era := floorDiv(z, 146097)
 	doe := z - era*146097
@@ -80,7 +105,10 @@ func days(y, m, d int) int64 {
 	return era*146097 + doe - 719468
 }
 
-func append2(o []byte, v int) []byte { return append(o, byte('0'+v/10%10), byte('0'+v%10)) }
+func append2(o []byte, v int) []byte {
+	at := 2 * (uint(v) % 100)
+	return append(o, digits[at], digits[at+1])
+}
 
 func append4(o []byte, v int) []byte { return append2(append2(o, v/100), v) }
 
@@ -113,12 +141,19 @@ func (c *date) appendDate(o []byte, day int64) []byte {
 func (c *cell) appendDateTime(o []byte, us int64) []byte {
 	day := floorDiv(us, microsPerDay)
 	us -= day * microsPerDay
-	o = append(c.appendDate(o, day), ' ')
-	s := int(us / microsPerSecond)
-	o = append(append2(o, s/3600), ':')
-	o = append(append2(o, s/60%60), ':')
-	o = append2(o, s%60)
-	return appendFraction(o, int(us%microsPerSecond), c.scale)
+	c.set(day)
+	s := uint32(us / microsPerSecond)
+	h, min := s/3600, s/60%60
+	h2, m2, s2 := digits[2*h:], digits[2*min:], digits[2*(s%60):]
+	o = slices.Grow(o, 19)
+	t := (*[19]byte)(o[len(o) : len(o)+19])
+	*(*[10]byte)(t[:10]) = c.text
+	t[10], t[11], t[12], t[13], t[14], t[15], t[16], t[17], t[18] = ' ', h2[0], h2[1], ':', m2[0], m2[1], ':', s2[0], s2[1]
+	o = o[:len(o)+19]
+	if c.scale <= 0 {
+		return o
+	}
+	return appendFraction(o, int(us-int64(s)*microsPerSecond), c.scale)
 }
 
 // appendTime appends [-]hh:mm:ss and the fraction; there may be more than 24
