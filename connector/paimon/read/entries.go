@@ -268,6 +268,9 @@ func (st *State) buckets(ctx context.Context, part *partitionFilter, g *merge.Ru
 	if st.createdFrom != nil {
 		l.files = slices.DeleteFunc(l.files, func(r spec.Ref) bool { return !madeFrom(l.entry(r), *st.createdFrom, st.src.Zone) })
 	}
+	if err := l.hold(st, part); err != nil {
+		return nil, nil, err
+	}
 	out, err := st.byBucket(ctx, l)
 	return l, out, err
 }

@@ -228,6 +228,7 @@ func (f *fileReader) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	held := sc.st.held.run(e)
 	ro := format.ReadOptions{Path: f.path, Columns: l.file, Strict: true, Part: opts.part, Parts: opts.parts, BatchRows: sc.req.BatchRows, Budget: sc.req.Budget, Metadata: sc.st.src.Cache.metadata(),
 		Properties: sc.st.schema.Options}
 	if !sc.once {
@@ -247,6 +248,10 @@ func (f *fileReader) start(ctx context.Context) error {
 		ro.Strict = false
 		ro.Columns = append(append([]format.Column(nil), l.file...), format.Column{Name: rowIDColumn, Type: catalog.TBigInt, ID: rowIDColumnID},
 			format.Column{Name: spec.SequenceColumn, Type: catalog.TBigInt, ID: spec.SequenceID})
+	}
+	if held != nil {
+		f.r, err = newHeldReader(held, ro)
+		return err
 	}
 	ro.Filter, ro.FilterColumns = sc.fileFilter(e, opts)
 	rows, err := sc.indexedRows(ctx, e, ro.Filter, ro.FilterColumns)

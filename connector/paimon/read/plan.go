@@ -27,6 +27,7 @@ type State struct {
 
 	level0      level0
 	createdFrom *int64   // only files made from then on, in milliseconds; nil: all
+	held        *held    // rows in memory on top, nil: none
 	changes     *changes // not a version but changes, up to snap; nil: the version
 
 	fallback    *State // where partitions that are not here are read, nil: nowhere

@@ -30,6 +30,9 @@ func (w *Writer) take(ctx context.Context, b *vector.Batch) error {
 			w.err = err // a part of the batch was taken
 			return err
 		}
+		if w.hold != nil {
+			w.keep(k, b)
+		}
 	}
 	return nil
 }

@@ -112,6 +112,8 @@ type Writer struct {
 	commits  int64                 // calls of PrepareCommit
 	turn     *commit.Turn          // of the messages of PrepareCommit
 
+	hold     *holder               // rows for live reads, nil: none are held
+
 	background context.Context // of compactions
 	cancel     context.CancelFunc
 	err        error // the writer is broken
@@ -135,6 +137,7 @@ type bucket struct {
 	spill     spilled  // rows from before those in buf
 	sel       []uint16 // rows of the batch being added
 	need      int64    // bytes reserved for the buffer
+	held      buffer   // rows for live reads that are in no segment
 	open      *rolling // append tables: the file being written
 	hold      int64    // bytes reserved for it
 	sent      *commit.Message
@@ -411,6 +414,7 @@ func (w *Writer) Close() error {
 	}
 	w.closed = true
 	w.cancel()
+	w.letGo()
 	var all error
 	w.turn.Done()
 	for _, k := range w.list {
