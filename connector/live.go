@@ -26,9 +26,10 @@ type HeldRows interface {
 // places that it gives them, for reads before they are committed.
 type Holding interface {
 	TableWrite
-	// Hold makes the writer keep copies of all rows that it takes from now on.
-	// budget pays for them: where it is full, rows are no longer held until Forget.
-	Hold(budget *memory.Budget)
+	// Hold makes the writer keep copies of all rows that it takes from now on, or
+	// no longer. budget pays for them: where it is full, rows are not held until
+	// Forget.
+	Hold(on bool, budget *memory.Budget)
 	// Held returns the rows taken since Hold or the last Forget, retained for the
 	// caller; nil when there are none. ok is false when not all of them are held.
 	Held() (rows HeldRows, ok bool)

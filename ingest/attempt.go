@@ -180,7 +180,8 @@ func (a *attempt) open(ctx context.Context) error {
 		specs[i] = sink.Spec{ID: t.ID, Sources: t.Sources, ShardKey: t.ShardKey}
 		a.targets[t.ID.String()] = t
 	}
-	a.set, err = sink.Open(ctx, sink.Options{Catalog: lake.Catalog, Files: lake.Files, Dir: dir, Pipeline: p.name(), User: p.user(), Identity: identity,
+	p.openLive(lake, identity, targets)
+	a.set, err = sink.Open(ctx, sink.Options{Live: p.live, Catalog: lake.Catalog, Files: lake.Files, Dir: dir, Pipeline: p.name(), User: p.user(), Identity: identity,
 		Parse: a.src.ParsePosition, Budget: p.budget, Log: p.log, State: state, Rules: p.rules, Policy: p.policy()}, specs)
 	if err != nil {
 		return err

@@ -81,6 +81,9 @@ type follower struct {
 	dirtyAt    time.Time       // first uncommitted change
 	lastCommit time.Time
 	lastTime   time.Time // source time of the last transaction
+
+	published   time.Time // when a view for live reads was
+	unpublished bool      // rows came since
 }
 
 // newFollower takes the tables that are followed and where the earliest is.
@@ -176,6 +179,9 @@ func (f *follower) loop(ctx context.Context) (err error) {
 	w := &waiter{parent: ctx}
 	f.wait = w
 	defer w.close()
+	if a.p.live != nil {
+		a.p.live.Feed.OnAsk(w.poke)
+	}
 	f.startCopier(ctx)
 	defer func() { f.copier.close() }()
 	a.setPoke(w.poke)
@@ -191,9 +197,15 @@ func (f *follower) loop(ctx context.Context) (err error) {
 			}
 			return f.discard(err)
 		}
+		if err := f.publish(false); err != nil {
+			return f.discard(err)
+		}
 		wake := time.Now().Add(idleTick)
 		if !f.inTxn && !f.dirtyAt.IsZero() {
 			wake = f.due()
+		}
+		if at := f.liveAt(); !at.IsZero() && at.Before(wake) {
+			wake = at
 		}
 		ev, err := f.stream.Next(w.until(wake))
 		switch {
@@ -285,6 +297,14 @@ func (f *follower) tick() error {
 	}
 	f.a.p.set(func(s *Status) { s.Behind = 0 })
 	f.a.set.Advance(f.stream.Position())
+	if err := f.a.set.Rebase(f.a.work); err != nil {
+		return err
+	}
+	if time.Since(f.published) >= idleTick {
+		if err := f.publish(true); err != nil {
+			return err
+		}
+	}
 	return f.a.set.SaveStateSoon(f.a.work, stateIdle)
 }
 
@@ -518,7 +538,7 @@ func (f *follower) rows(ctx context.Context, ev *source.Event) error {
 		if i > 0 {
 			rows.Rewind()
 		}
-		f.inTxn = true
+		f.inTxn, f.unpublished = true, true
 		if t.Stamps(def.ID) {
 			t.From(transform.Origin{Time: ev.Time, Txn: ev.Txn.String()})
 		}
@@ -561,13 +581,18 @@ func (f *follower) catchUp() {
 func (f *follower) commit(copies bool) error {
 	a := f.a
 	var rows int64
+	if a.set.Holding() && !f.catchingUp && a.set.Changed() {
+		// Nothing is committed that was not in a view before.
+		if _, err := a.set.Publish(a.work, f.stream.Position()); err != nil {
+			return f.refused(err)
+		}
+	}
 	err := f.copier.locked(func() (err error) {
 		rows, err = a.set.Commit(a.work, f.stream.Position(), f.lastTime, copies)
 		return err
 	})
 	if te := (*sink.TableError)(nil); errors.As(err, &te) && errs.Is(err, errs.TableStopped) {
-		// A transform refused a row before anything of the round was committed.
-		return f.stopTables([]*sink.Table{te.Table}, nil, err.Error())
+		return f.refused(err)
 	}
 	if err != nil {
 		a.doubt = true
@@ -585,6 +610,12 @@ func (f *follower) commit(copies bool) error {
 		s.Lag, s.Behind = lag, max(lag, 0)
 	})
 	a.showTables()
+	if !f.catchingUp && a.p.live != nil {
+		f.published, f.unpublished = f.lastCommit, false
+		if _, err := a.set.Publish(a.work, f.stream.Position()); err != nil {
+			return f.refused(err)
+		}
+	}
 	return a.set.SaveStateSoon(a.work, stateBusy)
 }
 

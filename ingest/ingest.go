@@ -19,6 +19,7 @@ import (
 
 	"github.com/thermocline/thermocline/catalog"
 	"github.com/thermocline/thermocline/connector/fileio"
+	"github.com/thermocline/thermocline/connector/live"
 	"github.com/thermocline/thermocline/ingest/pipeline"
 	"github.com/thermocline/thermocline/ingest/source"
 	"github.com/thermocline/thermocline/internal/memory"
@@ -49,6 +50,9 @@ type Options struct {
 	DataDir string
 	// Budget pays for rows in memory; nil is unlimited.
 	Budget *memory.Budget
+	// Live is where queries of this process find rows that are not committed; nil:
+	// there are none.
+	Live *live.Registry
 	// Out gets the rows of `type: values` sinks; nil is io.Discard.
 	Out io.Writer
 	// Log; nil is slog.Default.

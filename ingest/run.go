@@ -29,6 +29,7 @@ type run struct {
 	patient bool
 
 	shadows []source.ID // captured by the patterns, and left out
+	live    *sink.Live  // nil before the lake was opened, or where nobody reads live
 
 	mu     sync.Mutex
 	status Status
@@ -75,6 +76,13 @@ func (p *run) foresee(ctx context.Context) {
 		p.status.Tables = append(p.status.Tables, x)
 	}
 	slices.SortFunc(p.status.Tables, func(a, b TableStatus) int { return strings.Compare(a.Table, b.Table) })
+}
+
+// at is the root of the warehouse that the run writes, "" before it is opened.
+func (p *run) at() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.root
 }
 
 func newRun(o Options, def *pipeline.Definition) (*run, error) {
@@ -137,7 +145,8 @@ const (
 
 // run runs the pipeline until ctx ends (nil, all that was read is committed), a
 // bounded one is done (nil), or it fails.
-func (p *run) run(ctx context.Context) error {
+func (p *run) run(ctx context.Context) (err error) {
+	defer func() { p.endLive(err) }()
 	pause, tries := firstPause, 0
 	reached := false
 	for {

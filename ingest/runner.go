@@ -332,8 +332,12 @@ func (r *Runner) Drop(ctx context.Context, name string) error {
 		return err
 	}
 	r.mu.Lock()
+	j := r.runs[name]
 	delete(r.runs, name)
 	r.mu.Unlock()
+	if j != nil && r.o.Live != nil {
+		r.o.Live.Remove(j.run.at(), j.run.name())
+	}
 	if r.o.Files == nil {
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/thermocline/thermocline/catalog"
+	"github.com/thermocline/thermocline/connector/live"
 	"github.com/thermocline/thermocline/connector/paimon"
 	"github.com/thermocline/thermocline/internal/errs"
 	"github.com/thermocline/thermocline/internal/memory"
@@ -26,16 +27,17 @@ func unmaintained(compaction *memory.Budget) func(*paimon.Config) {
 // come later than the driver.
 type pinned struct {
 	sessions atomic.Pointer[session.Server]
+	live     live.Registry // its views are based on snapshots too
 }
 
 // snapshots returns the snapshots of a table that are read now. It ends what has
 // read for too long.
 func (p *pinned) snapshots(table string) []int64 {
+	out := p.live.Snapshots(table)
 	s := p.sessions.Load()
 	if s == nil {
-		return nil
+		return out
 	}
-	var out []int64
 	for _, x := range s.Pins() {
 		if x.Table != table {
 			continue

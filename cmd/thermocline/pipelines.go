@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/thermocline/thermocline/catalog"
+	"github.com/thermocline/thermocline/connector/live"
 	"github.com/thermocline/thermocline/ingest"
 	"github.com/thermocline/thermocline/server/session"
 )
@@ -34,6 +35,21 @@ func (c control) List(context.Context) ([]session.PipelineStatus, error) {
 
 // Resume implements session.PipelineControl.
 func (c control) Resume(ctx context.Context, name string) error { return c.Unpause(ctx, name) }
+
+// liveFeeds finds the feeds of the tables of catalogs.
+type liveFeeds struct {
+	*live.Registry
+	root func(catalogName string) string
+}
+
+// Feed implements session.LiveFeeds.
+func (l liveFeeds) Feed(catalogName string, id catalog.Identifier) *live.Feed {
+	root := l.root(catalogName)
+	if root == "" {
+		return nil
+	}
+	return l.Find(root, id.Database+"."+id.Table)
+}
 
 // Writer implements session.PipelineControl.
 func (c control) Writer(catalogName string, id catalog.Identifier) string {

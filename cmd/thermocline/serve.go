@@ -115,7 +115,9 @@ func startInstance(ctx context.Context, cfg config) (_ *instance, err error) {
 		return nil, err
 	}
 
-	in.runner = ingest.NewRunner(ingestOptions(w, cfg.DataDir, share(root, "ingest", ingestShare), store, in.spill))
+	ingests := ingestOptions(w, cfg.DataDir, share(root, "ingest", ingestShare), store, in.spill)
+	ingests.Live = &pins.live
+	in.runner = ingest.NewRunner(ingests)
 	in.lease, err = lease.Acquire(ctx, lease.Options{Files: w.files, Warehouse: w.path, DataDir: holder})
 	switch {
 	case err == nil:
@@ -171,6 +173,7 @@ func startInstance(ctx context.Context, cfg config) (_ *instance, err error) {
 		Temporary:      temporaryTables(plainFiles(w)),
 		Accounts:       users,
 		Pipelines:      control{in.runner, named.roots(w.path)},
+		Live:           liveFeeds{&pins.live, named.roots(w.path)},
 		Version:        version,
 		ErrorCode:      mysql.ErrorCode,
 		Background:     in.background(),

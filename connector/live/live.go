@@ -35,6 +35,8 @@ type Table struct {
 	UUID string
 	// Committed is why the table is read as committed only, "" when it is not.
 	Committed string
+	// Lost says that rows which were read live will never be committed.
+	Lost bool
 	connector.LiveRows
 }
 
@@ -88,19 +90,29 @@ type Registry struct {
 	feeds map[[2]string]*Feed // by root of the warehouse and pipeline
 }
 
-// Open makes the feed of a pipeline that writes tables (database.table) of the
-// warehouse at root. It takes the place of an earlier one, which is closed.
+// Open returns the feed of a pipeline that writes tables (database.table) of the
+// warehouse at root: the one that is open, for these tables from now on, or else a
+// new one.
 func (r *Registry) Open(root, pipeline string, tables []string) *Feed {
-	f := &Feed{Pipeline: pipeline, tables: map[string]bool{}, changed: make(chan struct{})}
-	for _, t := range tables {
-		f.tables[t] = true
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.feeds == nil {
 		r.feeds = map[[2]string]*Feed{}
 	}
-	r.feeds[[2]string{root, pipeline}] = f
+	f := r.feeds[[2]string{root, pipeline}]
+	if f == nil || f.End() != nil {
+		was := f
+		f = &Feed{Pipeline: pipeline, changed: make(chan struct{})}
+		if was != nil && (was.owes.Load() || !was.End().Whole) {
+			f.Mark = was.Mark
+			f.owes.Store(true)
+		}
+		r.feeds[[2]string{root, pipeline}] = f
+	}
+	f.tables = map[string]bool{}
+	for _, t := range tables {
+		f.tables[t] = true
+	}
 	return f
 }
 
@@ -164,7 +176,10 @@ const (
 // pipeline; the rest is safe for concurrent use.
 type Feed struct {
 	Pipeline string
-	tables   map[string]bool
+	tables   map[string]bool // guarded by the registry
+	// Mark is the pipeline's own note of where its newest view is.
+	Mark any
+	owes atomic.Bool
 
 	current atomic.Pointer[View]
 	asked   atomic.Int64 // when a query last did, in nanoseconds; 0: never
@@ -193,6 +208,7 @@ func (f *Feed) Wanted() bool {
 
 // Publish makes v, which the feed takes over, what queries read from now on.
 func (f *Feed) Publish(v *View) {
+	f.owes.Store(false)
 	f.current.Swap(v).Release()
 	f.notify()
 }
@@ -211,6 +227,10 @@ func (f *Feed) Close(reason string) {
 	v.Release()
 	f.notify()
 }
+
+// Owes reports whether an earlier run of the pipeline was read at a position that
+// was not committed, and this one has not come there: nothing is to be read before.
+func (f *Feed) Owes() bool { return f.owes.Load() }
 
 // End returns how the pipeline ended, nil while it runs.
 func (f *Feed) End() *End { return f.ended.Load() }

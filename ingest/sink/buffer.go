@@ -212,6 +212,7 @@ func (t *Table) openWriter(ctx context.Context, copying bool) error {
 		return err
 	}
 	t.write = w
+	t.hold()
 	return nil
 }
 

@@ -93,6 +93,7 @@ func (s *Set) Evolve(ctx context.Context, t *Table, def *source.Table, p *evolve
 		if err := s.SaveState(ctx); err != nil {
 			return nil, err
 		}
+		s.o.Live.freeze(t.ID.String(), lake.ID)
 		if err := s.alter(ctx, t, d.Changes); err != nil {
 			if policy.Behavior == evolve.TryEvolve && tolerable(err) {
 				// What the lake refuses is left as it was.

@@ -123,6 +123,9 @@ func (t *Table) committed() int64 {
 		t.Copying.committed()
 		t.Copying.since = time.Time{}
 	}
+	if w, ok := t.write.(connector.Holding); ok {
+		w.Forget()
+	}
 	t.Rows += n
 	t.rows, t.bytes, t.changed, t.pending = 0, 0, false, nil
 	return n
@@ -166,7 +169,7 @@ func (t *Table) commitRows(ctx context.Context, messages []connector.CommitMessa
 		r, err := t.commit.Commit(ctx, c)
 		if err == nil {
 			if r.Snapshot > 0 {
-				t.Snapshot, t.seq, t.newest = r.Snapshot, c.Identifier, r.Snapshot
+				t.Snapshot, t.seq, t.newest, t.shown = r.Snapshot, c.Identifier, r.Snapshot, r.Snapshot
 			}
 			s.note(t)
 			return nil

@@ -61,6 +61,8 @@ type Options struct {
 	Rules *transform.Rules
 	// Policy is what is said of schema changes; nil is LENIENT.
 	Policy *evolve.Policy
+	// Live is where the tables are read before they are committed; nil: nowhere.
+	Live *Live
 }
 
 // Set is the lake tables of one pipeline. It belongs to one goroutine.
@@ -70,6 +72,9 @@ type Set struct {
 	Tables []*Table
 	dirty  bool // the state file is behind
 	saved  time.Time
+
+	holding bool      // writers hold rows for live reads
+	rebased time.Time // see Rebase
 }
 
 // Table is one lake table of the pipeline.
@@ -121,6 +126,7 @@ type Table struct {
 	making                      bool          // TableState.Making
 	newest                      int64         // own snapshot, negative: none
 	lag                         time.Duration // see Lag
+	shown                       int64         // the snapshot that live reads are based on
 }
 
 // Lag is the time between the source's commit and ours of the newest transaction

@@ -119,7 +119,7 @@ var allVariables = sync.OnceValue(func() []*Variable {
 var lakeVariables = []*Variable{
 	{Name: "lake_batch_rows", Scope: BothScopes, Type: IntVariable, Effect: Honoured, Min: 1, Max: 65536, Default: "4096"},
 	{Name: "lake_ddl_dialect", Scope: BothScopes, Type: EnumVariable, Effect: Honoured, Default: "mysql", Values: []string{"mysql", "flink"}},
-	{Name: "lake_freshness", Scope: BothScopes, Type: EnumVariable, Effect: FixedEffect, Default: "committed", Values: []string{"committed", "live"}},
+	{Name: "lake_freshness", Scope: BothScopes, Type: EnumVariable, Effect: Honoured, Default: "committed", Values: []string{"committed", "live"}},
 	{Name: "lake_insert", Scope: BothScopes, Type: EnumVariable, Effect: Honoured, Default: "upsert", Values: []string{"upsert", "strict"}},
 	{Name: "lake_pruning", Scope: BothScopes, Type: BoolVariable, Effect: Honoured, Default: "ON"},
 	{Name: "lake_query_memory", Scope: BothScopes, Type: SizeVariable, Effect: Honoured, Default: "0"},

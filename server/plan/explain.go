@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/thermocline/thermocline/catalog"
+	"github.com/thermocline/thermocline/connector"
 	"github.com/thermocline/thermocline/scan/expr"
 )
 
@@ -61,6 +62,9 @@ func operator(n Node) string {
 		}
 		if n.Use.Ref.Kind != catalog.Latest {
 			s += " at " + n.Use.Ref.String()
+		}
+		if at := connector.LivePosition(n.Use.Snapshot); at != "" {
+			s += " live at " + at
 		}
 		var cols []string
 		for _, c := range n.Cols {

@@ -20,7 +20,7 @@ func (run *statement) environment() *plan.Env {
 	s := run.s
 	return &plan.Env{
 		Catalogs: catalogs{s, run}, Expr: run.context(), Params: run.params,
-		Authorize: s.authorizeRead, AuthorizeAs: s.authorizeAs, Pinned: s.pinnedSnapshot(run.ctx), Lossless: s.opts.Lossless,
+		Authorize: s.authorizeRead, AuthorizeAs: s.authorizeAs, Pinned: run.pinned(), Lossless: s.opts.Lossless,
 		NoSharing: !s.on("lake_sharing"), Files: s.fileTables(),
 		Pin: func(u plan.TableUse) {
 			s.mu.Lock()
@@ -284,11 +284,14 @@ func (s *Session) explainTraditional(ctx context.Context, queries []*plan.Query)
 		"type|varchar(10)~; possible_keys|varchar(4096)~; key|varchar(64)~; key_len|varchar(4096)~; ref|varchar(1024)~; rows|bigint; filtered|decimal(5,2); Extra|varchar(255)~")}
 	for _, p := range queries {
 		for _, t := range p.Tables {
-			var rows any
+			var rows, extra any
+			if at := connector.LivePosition(t.Snapshot); at != "" {
+				extra = "Live at " + at
+			}
 			if n, _, err := t.Snapshot.RowCount(ctx); err == nil && n >= 0 {
 				rows = n
 			}
-			l.Rows = append(l.Rows, metadata.Row{uint64(1), "SIMPLE", t.Table.ID().Object(), nil, "ALL", nil, nil, nil, nil, rows, 100.0, nil})
+			l.Rows = append(l.Rows, metadata.Row{uint64(1), "SIMPLE", t.Table.ID().Object(), nil, "ALL", nil, nil, nil, nil, rows, 100.0, extra})
 		}
 	}
 	if len(l.Rows) == 0 {

@@ -46,6 +46,8 @@ type Config struct {
 	CatalogControl CatalogControl
 	// Pipelines runs ingest pipelines; nil: there are none here.
 	Pipelines PipelineControl
+	// Live is where tables are read live; nil: as committed only.
+	Live LiveFeeds
 	// Version is the program's version, shown in version_comment.
 	Version string
 	// Globals are initial values of global system variables, such as port and

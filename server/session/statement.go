@@ -31,6 +31,7 @@ type statement struct {
 	ticket *admission.Ticket
 	// continuous: reading a table that can be followed does not end.
 	continuous bool
+	cut        cut // what it reads live, nil: nothing
 }
 
 // context returns what the statement's expressions depend on, made once.
@@ -214,6 +215,7 @@ func (run *statement) finish(err error) {
 	s.mu.Unlock()
 	run.cancel(nil)
 	run.dismiss()
+	run.cut.release()
 	if s.autocommitted() {
 		s.releaseTransaction()
 	}

@@ -29,6 +29,7 @@ type transaction struct {
 	consistent   bool
 	consistentAt time.Time
 	pinned       map[string]connector.Snapshot
+	cut          cut // what it reads live
 }
 
 func (s *Session) beginTransaction(ctx context.Context, x *syntax.Begin) error {
@@ -61,6 +62,9 @@ const maxEagerPins = 1000
 // notes the time for all others.
 func (s *Session) pinAll(ctx context.Context) error {
 	s.consistent, s.consistentAt, s.pinned = true, s.srv.now(), map[string]connector.Snapshot{}
+	if s.text("lake_freshness") == "live" {
+		s.cut = cut{}
+	}
 	if s.database == "" {
 		return nil
 	}
@@ -87,9 +91,14 @@ func (s *Session) pinAll(ctx context.Context) error {
 		if !ok {
 			continue
 		}
-		snap, err := r.Snapshot(ctx, catalog.Ref{})
-		if err != nil {
-			return err
+		var snap connector.Snapshot
+		if s.cut != nil {
+			snap, _ = s.liveSnapshot(ctx, s.cut, s.dbCatalog, t)
+		}
+		if snap == nil {
+			if snap, err = r.Snapshot(ctx, catalog.Ref{}); err != nil {
+				return err
+			}
 		}
 		s.keep(s.dbCatalog, t, snap)
 	}
@@ -122,6 +131,13 @@ func (s *Session) pinnedSnapshot(ctx context.Context) func(string, catalog.Table
 		r, ok := t.(connector.Readable)
 		if !ok || t.ID().System != "" {
 			return nil, false
+		}
+		if s.cut != nil && s.srv.cfg.Live != nil && s.cut[s.srv.cfg.Live.Feed(catalogName, t.ID())] != nil {
+			// Of a pipeline that was seen at the begin.
+			if snap, ok := s.liveSnapshot(ctx, s.cut, catalogName, t); ok {
+				s.keep(catalogName, t, snap)
+				return snap, true
+			}
 		}
 		snap, err := r.Snapshot(ctx, catalog.Ref{Kind: catalog.ByTimestamp, Time: s.consistentAt})
 		if errs.Is(err, errs.UnknownSnapshot) {
@@ -169,6 +185,7 @@ func (s *Session) releaseTransaction() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.pins = slices.DeleteFunc(s.pins, func(p pin) bool { return p.transaction })
+	s.cut.release()
 }
 
 // endTransaction is COMMIT, and what commits implicitly.
@@ -177,8 +194,8 @@ func (s *Session) endTransaction() {
 	if s.inTransaction {
 		next = nil
 	}
-	s.transaction = transaction{nextReadOnly: next}
 	s.releaseTransaction()
+	s.transaction = transaction{nextReadOnly: next}
 }
 
 func (s *Session) rollback(x *syntax.Rollback) error {

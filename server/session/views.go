@@ -54,7 +54,7 @@ func (x source) view(ctx context.Context, c catalog.Catalog, id catalog.Identifi
 	// Only the columns' types are wanted: nothing is pinned.
 	run := &statement{s: x.s, ctx: ctx}
 	env := run.environment()
-	env.Pin, env.Preparing = nil, true
+	env.Pin, env.Pinned, env.Preparing = nil, nil, true
 	schema, err := viewSchema(ctx, plan.Name{Catalog: id.Catalog, In: c, ID: id}, v, env)
 	if err != nil {
 		if ctx.Err() != nil {

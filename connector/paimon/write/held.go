@@ -33,7 +33,8 @@ type holder struct {
 	opened   []*bucket // with rows in held
 	reserved int64     // for them
 	segments []*segment
-	lost     bool // rows were not held: what there is does not count until Forget
+	newest   *Held // of all segments, nil: not made
+	lost     bool  // rows were not held: what there is does not count until Forget
 }
 
 // segment is rows by bucket.
@@ -58,9 +59,11 @@ func (s *segment) release() {
 }
 
 // Hold implements connector.Holding.
-func (w *Writer) Hold(budget *memory.Budget) {
+func (w *Writer) Hold(on bool, budget *memory.Budget) {
 	w.letGo()
-	w.hold = &holder{budget: budget}
+	if w.hold = nil; on {
+		w.hold = &holder{budget: budget}
+	}
 }
 
 // letGo gives up all that is held.
@@ -76,7 +79,16 @@ func (w *Writer) letGo() {
 		s.release()
 	}
 	h.budget.Release(h.reserved)
+	h.outdate()
 	h.opened, h.segments, h.reserved = nil, nil, 0
+}
+
+// outdate forgets what Held returned last.
+func (h *holder) outdate() {
+	if h.newest != nil {
+		h.newest.Release()
+		h.newest = nil
+	}
 }
 
 // Forget implements connector.Holding.
@@ -115,6 +127,7 @@ func (w *Writer) seal() {
 	if len(h.opened) == 0 {
 		return
 	}
+	h.outdate()
 	s := &segment{budget: h.budget, bytes: h.reserved}
 	s.refs.Store(1)
 	for _, k := range h.opened {
@@ -176,13 +189,18 @@ func (w *Writer) Held() (connector.HeldRows, bool) {
 	if len(w.hold.segments) == 0 {
 		return nil, true
 	}
+	if x := w.hold.newest; x != nil {
+		x.Retain()
+		return x, true
+	}
 	x := &Held{schema: w.cfg.Schema, rules: w.rules, layout: w.layout, types: w.types, buckets: w.opts.buckets, keyed: w.opts.keyed, plain: w.plain(),
 		budget: w.hold.budget, segments: slices.Clone(w.hold.segments)}
 	for _, s := range x.segments {
 		s.refs.Add(1)
 		x.rows, x.bytes = x.rows+s.rows, x.bytes+s.bytes
 	}
-	x.refs.Store(1)
+	x.refs.Store(2) // the caller and the writer
+	w.hold.newest = x
 	return x, true
 }
 

@@ -134,7 +134,7 @@ func TestHeld(t *testing.T) {
 					}
 				}
 				w, com := x.writer(mod), x.committer("me")
-				w.Hold(live)
+				w.Hold(true, live)
 				first := randomRows(r, &s, 1+r.IntN(30), nil)
 				for i := range first {
 					first[i].kind = vector.Insert
@@ -235,7 +235,7 @@ func TestHeldMemory(t *testing.T) {
 	m := &model{x: x, rows: map[string]string{}}
 	live := memory.New("live", 64<<10)
 	w, com := x.writer(nil), x.committer("me")
-	w.Hold(live)
+	w.Hold(true, live)
 	for id := int64(1); id < 4; id++ {
 		if err := w.Write(ctx, x.batch(randomRows(r, c.s, 10, m)...)); err != nil {
 			t.Fatal(err)

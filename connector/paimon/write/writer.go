@@ -112,7 +112,7 @@ type Writer struct {
 	commits  int64                 // calls of PrepareCommit
 	turn     *commit.Turn          // of the messages of PrepareCommit
 
-	hold     *holder               // rows for live reads, nil: none are held
+	hold *holder // rows for live reads, nil: none are held
 
 	background context.Context // of compactions
 	cancel     context.CancelFunc

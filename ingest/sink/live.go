@@ -1,0 +1,182 @@
+package sink
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	"github.com/thermocline/thermocline/catalog"
+	"github.com/thermocline/thermocline/connector"
+	"github.com/thermocline/thermocline/connector/live"
+	"github.com/thermocline/thermocline/ingest/source"
+	"github.com/thermocline/thermocline/internal/memory"
+)
+
+// Live is where the Sets of a run, one after the other, publish what their tables
+// hold (DESIGN D10). It belongs to the run's goroutine.
+//
+// A view is published between two transactions, and before each round is
+// committed, so that nothing is committed that was not published before; after the
+// round the same rows come from its snapshots. When a round is thrown away, the
+// view before stays until the stream has come to its position again.
+type Live struct {
+	Feed   *live.Feed
+	Budget *memory.Budget // pays for held rows
+
+	at source.Position // of the newest view
+}
+
+// Mark is where the newest view of a feed is.
+type Mark struct {
+	Identity string // of the source
+	At       source.Position
+}
+
+// NewLive makes what the Sets of a run publish to. A feed whose views an earlier
+// run left uncommitted goes on from their position.
+func NewLive(feed *live.Feed, identity string, budget *memory.Budget) *Live {
+	l := &Live{Feed: feed, Budget: budget}
+	if m, ok := feed.Mark.(Mark); ok && feed.Owes() && m.Identity == identity {
+		l.at = m.At
+	}
+	return l
+}
+
+// Holding reports whether rows are held for live reads.
+func (s *Set) Holding() bool { return s.holding }
+
+// Hold begins or ends the holding of rows. No rows wait for a commit, but of
+// tables that are being copied.
+func (s *Set) Hold(on bool) {
+	s.holding = on
+	for _, t := range s.Tables {
+		t.hold()
+	}
+}
+
+// hold tells the table's writer whether rows are held.
+func (t *Table) hold() {
+	s := t.set
+	if w, ok := t.write.(connector.Holding); ok && s.o.Live != nil {
+		w.Hold(s.holding && t.Copying == nil, s.o.Live.Budget)
+	}
+}
+
+// settling reports whether a change of the table waits that is more than rows.
+func (t *Table) settling() bool { return t.evolved || t.truncate || t.unshaped }
+
+// Publish makes what the tables hold as of pos, the end of a transaction, what is
+// read live. It reports whether it did: not while a definition changes, nor at a
+// position before that of an earlier view, nor when memory is too short to hold
+// the rows. The rows that wait are handed to the writers. After an error the round
+// must be discarded.
+func (s *Set) Publish(ctx context.Context, pos source.Position) (done bool, _ error) {
+	l := s.o.Live
+	if l == nil || l.at != nil && !pos.Covers(l.at) || !s.holding && s.Changed() {
+		return false, nil
+	}
+	for _, t := range s.Tables {
+		if t.Stopped != "" || t.Start == nil || t.Copying != nil {
+			continue
+		}
+		if t.settling() {
+			return false, nil
+		}
+		if t.changed {
+			if err := t.drain(ctx, false); err != nil {
+				return false, err
+			}
+		}
+	}
+	before := l.Feed.Current()
+	defer before.Release()
+	text := pos.String()
+	tables := make(map[string]live.Table, len(s.Tables))
+	v := live.NewView(text, s.holding, tables)
+	for _, t := range s.Tables {
+		name := t.ID.String()
+		x := live.Table{LiveRows: connector.LiveRows{Base: t.shown, Schema: -1, Position: text}}
+		if t.table != nil {
+			x.UUID = t.table.UUID()
+		}
+		switch {
+		case t.Stopped != "":
+			x.Committed = "it is not followed any more: " + t.Stopped
+			if before != nil {
+				was := before.Tables[name]
+				x.Lost = was.Lost || was.Rows != nil
+			}
+		case t.Start == nil || t.Copying != nil:
+			x.Committed = "it is being copied"
+		case t.shown == 0:
+			x.Committed = "it has no snapshot"
+		}
+		if w, ok := t.write.(connector.Holding); ok && x.Committed == "" && s.holding {
+			rows, ok := w.Held()
+			if !ok {
+				v.Release()
+				return false, nil
+			}
+			x.Rows = rows
+		}
+		tables[name] = x
+	}
+	l.at, l.Feed.Mark = pos, Mark{s.o.Identity, pos}
+	l.Feed.Publish(v)
+	return true, nil
+}
+
+// freeze lets a table be read under a schema until the next view: the newest one
+// will have changes of definition that are not committed yet.
+func (l *Live) freeze(table string, schema int64) {
+	if l == nil {
+		return
+	}
+	v := l.Feed.Current()
+	defer v.Release()
+	if v == nil || v.Tables[table].UUID == "" || v.Tables[table].Schema >= 0 {
+		return
+	}
+	tables := maps.Clone(v.Tables)
+	for _, t := range tables {
+		if t.Rows != nil {
+			t.Rows.Retain()
+		}
+	}
+	x := tables[table]
+	x.Schema = schema
+	tables[table] = x
+	l.Feed.Publish(live.NewView(v.Position, v.Holding, tables))
+}
+
+// rebaseEvery is how often tables that do not change are looked at for newer
+// snapshots of others, such as compactions.
+const rebaseEvery = time.Minute
+
+// Rebase puts live reads of tables without waiting rows on the newest snapshots
+// now and then, so that nobody must keep old ones. It is called between rounds.
+func (s *Set) Rebase(ctx context.Context) error {
+	if s.o.Live == nil || time.Since(s.rebased) < rebaseEvery {
+		return nil
+	}
+	first := s.rebased.IsZero()
+	s.rebased = time.Now()
+	if first {
+		return nil
+	}
+	for _, t := range s.Tables {
+		r, ok := t.table.(connector.Readable)
+		if !ok || t.changed || t.Stopped != "" || t.Start == nil || t.Copying != nil {
+			continue
+		}
+		if t.verify(ctx) != nil {
+			continue // the next round says it
+		}
+		sn, err := r.Snapshot(ctx, catalog.Ref{})
+		if err != nil {
+			return err
+		}
+		t.shown = max(t.shown, sn.Version())
+	}
+	return nil
+}
