@@ -111,7 +111,9 @@ func (s *Set) Publish(ctx context.Context, pos source.Position) (done bool, _ er
 		case t.shown == 0:
 			x.Committed = "it has no snapshot"
 		}
-		if w, ok := t.write.(connector.Holding); ok && x.Committed == "" && s.holding {
+		if w, ok := t.write.(connector.Holding); t.write != nil && !ok && x.Committed == "" {
+			x.Committed = "its connector holds no rows"
+		} else if ok && x.Committed == "" && s.holding {
 			rows, ok := w.Held()
 			if !ok {
 				v.Release()
