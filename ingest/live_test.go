@@ -247,8 +247,9 @@ func (b *bank) watch(l *lake, reg *live.Registry, done *atomic.Bool, linger time
 // reluctant is a lake whose commits fail now and then, before anything happens.
 type reluctant struct {
 	catalog.Writable
-	every int64
-	n     *atomic.Int64
+	every   int64
+	n       *atomic.Int64
+	willing *atomic.Bool // they fail no more
 }
 
 func (k reluctant) AlterTable(ctx context.Context, id catalog.Identifier, changes []catalog.SchemaChange) error {
@@ -291,7 +292,7 @@ type reluctantCommit struct {
 }
 
 func (c reluctantCommit) Commit(ctx context.Context, x *connector.Committable) (connector.CommitResult, error) {
-	if c.k.n.Add(1)%c.k.every == 0 {
+	if c.k.n.Add(1)%c.k.every == 0 && !c.k.willing.Load() {
 		return connector.CommitResult{}, errs.New(errs.Unavailable, errs.KindNone, "the store does not answer")
 	}
 	return c.TableCommit.Commit(ctx, x)
@@ -310,8 +311,9 @@ func TestLive(t *testing.T) {
 	o := l.options()
 	o.Live, o.Budget = &reg, budget
 	var commits atomic.Int64
+	var willing atomic.Bool
 	o.OpenLake = func(context.Context, map[string]string) (*Lake, error) {
-		return &Lake{Catalog: reluctant{l.catalog, 41, &commits}, Files: l.files, Root: l.dir}, nil
+		return &Lake{Catalog: reluctant{l.catalog, 41, &commits, &willing}, Files: l.files, Root: l.dir}, nil
 	}
 	r := start(t, o, b.yaml())
 	var done atomic.Bool
@@ -350,6 +352,7 @@ func TestLive(t *testing.T) {
 		}
 		some()
 	}
+	willing.Store(true)
 	last := len(b.history) - 1
 	eventually(t, func() string {
 		v, err := reg.Find(l.dir, "bank.clock").Ask(ctx)
