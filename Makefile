@@ -96,7 +96,7 @@ demo: ## the main job on a private MariaDB; ONCE=1 checks and exits
 bench: build ## the figures of docs/BENCHMARKS.md
 	go run ./benchmarks/skeleton --binary bin/thermocline
 
-bench-cdc: build ## first copy and catching up of a pipeline from MariaDB; BENCH="--rows 200000 --changes 50000" is short
+bench-cdc: build ## first copy and catching up of a pipeline from MariaDB; BENCH="--rows 200000 --changes 50000" is short; --fresh measures freshness instead
 	go run ./benchmarks/cdc --binary bin/thermocline $(BENCH)
 
 bench-paimon: ## merging, deletion vectors, writing and compaction, beside Java Paimon and pypaimon

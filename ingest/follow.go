@@ -297,9 +297,7 @@ func (f *follower) tick() error {
 	}
 	f.a.p.set(func(s *Status) { s.Behind = 0 })
 	f.a.set.Advance(f.stream.Position())
-	if err := f.a.set.Rebase(f.a.work); err != nil {
-		return err
-	}
+	f.a.set.Rebase(f.a.work)
 	if time.Since(f.published) >= idleTick {
 		if err := f.publish(true); err != nil {
 			return err
@@ -611,6 +609,7 @@ func (f *follower) commit(copies bool) error {
 	})
 	a.showTables()
 	if !f.catchingUp && a.p.live != nil {
+		a.set.Rebase(a.work)
 		f.published, f.unpublished = f.lastCommit, false
 		if _, err := a.set.Publish(a.work, f.stream.Position()); err != nil {
 			return f.refused(err)

@@ -72,7 +72,7 @@ func (f *follower) publish(now bool) error {
 				return err
 			}
 		}
-		a.set.Hold(wanted)
+		a.set.Hold(a.work, wanted)
 		now = true
 	}
 	if !now && (!f.unpublished || time.Since(f.published) < publishEvery) {

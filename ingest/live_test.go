@@ -34,7 +34,6 @@ type bank struct {
 	history []map[string]string // what each table holds after transaction n
 }
 
-
 func newBank(t *testing.T, srv *server, seed uint64) *bank {
 	b := &bank{t: t, srv: srv, rnd: rand.New(rand.NewPCG(seed, 3)), tables: []string{"a", "b", "c"}}
 	srv.exec("CREATE DATABASE bank; CREATE TABLE bank.clock (id INT PRIMARY KEY, n INT NOT NULL); INSERT INTO bank.clock VALUES (1, 0); CREATE TABLE bank.log (n INT NOT NULL, note VARCHAR(200))")

@@ -6,6 +6,8 @@
 // 30 % updates, 10 % deletes, ten a transaction.
 //
 //	go run ./benchmarks/cdc --binary bin/thermocline
+//
+// With --fresh it measures how old the answers of a server are instead (fresh.go).
 package main
 
 import (
@@ -34,6 +36,11 @@ var (
 	rows    = flag.Int("rows", 2_000_000, "rows of the first copy")
 	changes = flag.Int("changes", 500_000, "changes that wait in the binlog")
 	limit   = flag.String("memory-limit", "1GiB", "of the pipeline")
+
+	freshOnly = flag.Bool("fresh", false, "measure the freshness under a steady stream of changes instead")
+	freshFor  = flag.Duration("fresh-for", time.Minute, "how long changes are made")
+	freshRate = flag.Float64("fresh-rate", 1000, "changes a second")
+	freshLive = flag.Bool("fresh-live", true, "ask live, too")
 )
 
 func main() {
@@ -76,6 +83,9 @@ func run(ctx context.Context) error {
 	}
 	if _, err := db.ExecContext(ctx, "ANALYZE TABLE anchor.orders"); err != nil {
 		return err
+	}
+	if *freshOnly {
+		return fresh(ctx, dir, srv, db, *rows)
 	}
 	b := &bench{dir: dir, port: srv.Port, db: db}
 	fmt.Printf("| what | wall s | a second | CPU s | CPU µs each | most memory |\n|---|---|---|---|---|---|\n")
@@ -185,24 +195,30 @@ func (b *bench) change(ctx context.Context) error {
 	defer conn.Close()
 	for n := 0; n < *changes; n += 10 {
 		var sb strings.Builder
-		sb.WriteString("BEGIN;")
-		for range 10 {
-			switch x := rnd.IntN(10); {
-			case x < 6:
-				next++
-				fmt.Fprintf(&sb, "INSERT INTO anchor.orders VALUES (%d,%d,'US',%d.50,3,'NEW','a note of some length','2026-05-01 10:00:00.123','2026-05-01 10:00:00.123');", next, rnd.IntN(200000), rnd.IntN(100000))
-			case x < 9:
-				fmt.Fprintf(&sb, "UPDATE anchor.orders SET status='PAID', amount=amount+1, updated_at='2026-06-01' WHERE order_id=%d;", 1+rnd.IntN(next))
-			default:
-				fmt.Fprintf(&sb, "DELETE FROM anchor.orders WHERE order_id=%d;", 1+rnd.IntN(next))
-			}
-		}
-		sb.WriteString("COMMIT")
+		next = transaction(&sb, rnd, next)
 		if _, err := conn.ExecContext(ctx, sb.String()); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// transaction writes a transaction of ten changes and returns the newest order.
+func transaction(sb *strings.Builder, rnd *rand.Rand, next int) int {
+	sb.WriteString("BEGIN;")
+	for range 10 {
+		switch x := rnd.IntN(10); {
+		case x < 6:
+			next++
+			fmt.Fprintf(sb, "INSERT INTO anchor.orders VALUES (%d,%d,'US',%d.50,3,'NEW','a note of some length','2026-05-01 10:00:00.123','2026-05-01 10:00:00.123');", next, rnd.IntN(200000), rnd.IntN(100000))
+		case x < 9:
+			fmt.Fprintf(sb, "UPDATE anchor.orders SET status='PAID', amount=amount+1, updated_at='2026-06-01' WHERE order_id=%d;", 1+rnd.IntN(next))
+		default:
+			fmt.Fprintf(sb, "DELETE FROM anchor.orders WHERE order_id=%d;", 1+rnd.IntN(next))
+		}
+	}
+	sb.WriteString("COMMIT")
+	return next
 }
 
 // reach waits until the newest snapshot stands for everything in the binlog.

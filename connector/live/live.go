@@ -140,8 +140,8 @@ func (r *Registry) Find(root, table string) *Feed {
 	return out
 }
 
-// Snapshots returns the snapshots of a table, by its UUID, that views are based
-// on, so that expiry leaves them.
+// Snapshots returns the snapshots of a table, by its UUID, that views are based on
+// while they are asked for, so that expiry leaves them.
 func (r *Registry) Snapshots(uuid string) []int64 {
 	r.mu.Lock()
 	feeds := make([]*Feed, 0, len(r.feeds))
@@ -156,7 +156,7 @@ func (r *Registry) Snapshots(uuid string) []int64 {
 			continue
 		}
 		for _, t := range v.Tables {
-			if t.UUID == uuid && t.Committed == "" {
+			if v.Holding && t.UUID == uuid && t.Committed == "" {
 				out = append(out, t.Base)
 			}
 		}

@@ -3,6 +3,7 @@ package sink
 import (
 	"context"
 	"maps"
+	"sync"
 	"time"
 
 	"github.com/thermocline/thermocline/catalog"
@@ -47,11 +48,22 @@ func (s *Set) Holding() bool { return s.holding }
 
 // Hold begins or ends the holding of rows. No rows wait for a commit, but of
 // tables that are being copied.
-func (s *Set) Hold(on bool) {
+func (s *Set) Hold(ctx context.Context, on bool) {
 	s.holding = on
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, commitParallel)
 	for _, t := range s.Tables {
 		t.hold()
+		if !on { // bases are not kept until rows are held again
+			continue
+		}
+		slots <- struct{}{}
+		wg.Go(func() {
+			t.rebase(ctx)
+			<-slots
+		})
 	}
+	wg.Wait()
 }
 
 // hold tells the table's writer whether rows are held.
@@ -151,34 +163,44 @@ func (l *Live) freeze(table string, schema int64) {
 	l.Feed.Publish(live.NewView(v.Position, v.Holding, tables))
 }
 
-// rebaseEvery is how often tables that do not change are looked at for newer
-// snapshots of others, such as compactions.
-const rebaseEvery = time.Minute
+// How old a base may be when rows begin to be held, and how often one table is
+// looked at for newer snapshots while they are.
+const (
+	baseAge     = time.Minute
+	rebaseEvery = 5 * time.Second
+)
 
-// Rebase puts live reads of tables without waiting rows on the newest snapshots
-// now and then, so that nobody must keep old ones. It is called between rounds.
-func (s *Set) Rebase(ctx context.Context) error {
-	if s.o.Live == nil || time.Since(s.rebased) < rebaseEvery {
-		return nil
+// Rebase puts live reads of a table without waiting rows on its newest snapshot,
+// such as a compaction's, a table now and then, so that nobody must keep old ones.
+// It is called between rounds.
+func (s *Set) Rebase(ctx context.Context) {
+	if !s.holding || time.Since(s.rebased) < rebaseEvery {
+		return
 	}
-	first := s.rebased.IsZero()
 	s.rebased = time.Now()
-	if first {
-		return nil
+	for range s.Tables {
+		t := s.Tables[s.turn%len(s.Tables)]
+		s.turn++
+		if t.rebase(ctx) {
+			return
+		}
 	}
-	for _, t := range s.Tables {
-		r, ok := t.table.(connector.Readable)
-		if !ok || t.changed || t.Stopped != "" || t.Start == nil || t.Copying != nil {
-			continue
-		}
-		if t.verify(ctx) != nil {
-			continue // the next round says it
-		}
-		sn, err := r.Snapshot(ctx, catalog.Ref{})
-		if err != nil {
-			return err
-		}
-		t.shown = max(t.shown, sn.Version())
-	}
-	return nil
 }
+
+// rebase reports whether it looked.
+func (t *Table) rebase(ctx context.Context) bool {
+	r, ok := t.table.(connector.Readable)
+	if !ok || t.changed || t.Stopped != "" || t.Start == nil || t.Copying != nil || time.Since(t.shownAt) < baseAge {
+		return false
+	}
+	if t.verify(ctx) != nil {
+		return true // the next round says it
+	}
+	if sn, err := r.Snapshot(ctx, catalog.Ref{}); err == nil {
+		t.show(max(t.shown, sn.Version()))
+	}
+	return true
+}
+
+// show makes a snapshot the base of live reads.
+func (t *Table) show(id int64) { t.shown, t.shownAt = id, time.Now() }

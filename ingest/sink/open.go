@@ -106,7 +106,7 @@ func (s *Set) resume(ctx context.Context, t *Table, low source.Position) (*conne
 			return nil, err
 		}
 		version = sn.Version()
-		t.shown = version
+		t.show(version)
 	}
 	t.checked = version
 	own, err := t.commit.LatestOwn(ctx)

@@ -169,7 +169,8 @@ func (t *Table) commitRows(ctx context.Context, messages []connector.CommitMessa
 		r, err := t.commit.Commit(ctx, c)
 		if err == nil {
 			if r.Snapshot > 0 {
-				t.Snapshot, t.seq, t.newest, t.shown = r.Snapshot, c.Identifier, r.Snapshot, r.Snapshot
+				t.Snapshot, t.seq, t.newest = r.Snapshot, c.Identifier, r.Snapshot
+				t.show(r.Snapshot)
 			}
 			s.note(t)
 			return nil

@@ -75,6 +75,7 @@ type Set struct {
 
 	holding bool      // writers hold rows for live reads
 	rebased time.Time // see Rebase
+	turn    int
 }
 
 // Table is one lake table of the pipeline.
@@ -127,6 +128,7 @@ type Table struct {
 	newest                      int64         // own snapshot, negative: none
 	lag                         time.Duration // see Lag
 	shown                       int64         // the snapshot that live reads are based on
+	shownAt                     time.Time     // since when
 }
 
 // Lag is the time between the source's commit and ours of the newest transaction
