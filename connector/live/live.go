@@ -133,11 +133,23 @@ func (r *Registry) Find(root, table string) *Feed {
 	defer r.mu.Unlock()
 	var out *Feed
 	for k, f := range r.feeds {
-		if k[0] == root && f.tables[table] && (out == nil || out.ended.Load() != nil) {
+		if k[0] == root && f.has(table) && (out == nil || out.ended.Load() != nil) {
 			out = f
 		}
 	}
 	return out
+}
+
+// has reports whether the pipeline writes a table: it may have come later.
+func (f *Feed) has(table string) bool {
+	v := f.Current()
+	defer v.Release()
+	if v != nil {
+		if _, ok := v.Tables[table]; ok {
+			return true
+		}
+	}
+	return f.tables[table]
 }
 
 // Snapshots returns the snapshots of a table, by its UUID, that views are based on

@@ -70,7 +70,7 @@ func (s *Set) Hold(ctx context.Context, on bool) {
 func (t *Table) hold() {
 	s := t.set
 	if w, ok := t.write.(connector.Holding); ok && s.o.Live != nil {
-		w.Hold(s.holding && t.Copying == nil, s.o.Live.Budget)
+		w.Hold(s.holding && t.Start != nil && t.Copying == nil, s.o.Live.Budget)
 	}
 }
 
@@ -114,14 +114,14 @@ func (s *Set) Publish(ctx context.Context, pos source.Position) (done bool, _ er
 		switch {
 		case t.Stopped != "":
 			x.Committed = "it is not followed any more: " + t.Stopped
-			if before != nil {
-				was := before.Tables[name]
-				x.Lost = was.Lost || was.Rows != nil
-			}
 		case t.Start == nil || t.Copying != nil:
 			x.Committed = "it is being copied"
 		case t.shown == 0:
 			x.Committed = "it has no snapshot"
+		}
+		if before != nil && x.Committed != "" {
+			was := before.Tables[name]
+			x.Lost = was.Lost || was.Rows != nil
 		}
 		if w, ok := t.write.(connector.Holding); t.write != nil && !ok && x.Committed == "" {
 			x.Committed = "its connector holds no rows"
