@@ -38,8 +38,8 @@ type Context struct {
 	Warnings *Warnings
 	// Session answers what functions ask of the session; nil makes them NULL.
 	Session Session
-	// Done is closed when the statement shall end; functions that wait (SLEEP)
-	// return then. nil never ends.
+	// Done is closed when the statement shall end: functions that wait (SLEEP) or
+	// take long return then, with an error. nil never ends.
 	Done <-chan struct{}
 
 	// Item is the name of the item of the select list that is bound, "" for
@@ -48,6 +48,23 @@ type Context struct {
 
 	state *sync.Map // per statement state of volatile functions, by expression
 }
+
+// Ended returns an error when the statement shall end.
+func (c *Context) Ended() error {
+	if c == nil || c.Done == nil {
+		return nil
+	}
+	select {
+	case <-c.Done:
+		return errs.Userf(errs.Killed, "Query execution was interrupted")
+	default:
+		return nil
+	}
+}
+
+// endRows is the number of rows between two looks at whether the statement shall
+// end: some functions take a millisecond a row.
+const endRows = 32
 
 // NewContext returns a Context with MySQL's defaults.
 func NewContext() *Context {

@@ -48,6 +48,7 @@ type evaluation struct {
 	sel []uint16
 	// valid is the validity of the result before the kernel adds NULLs.
 	valid []uint64
+	ended error // the statement shall end: not all rows were computed
 }
 
 func (c *call) Type() Type       { return c.typ }
@@ -109,7 +110,7 @@ var evaluatesAll = map[string]bool{"+": true, "-": true, "*": true, "/": true, "
 func (c *call) Eval(ctx *Context, b *vector.Batch) (*vector.Vec, error) {
 	ev := evaluation{ctx: ctx, c: c, b: b, n: b.Len, sel: b.Sel}
 	if c.lazy {
-		return c.kern(&ev)
+		return ev.run()
 	}
 	ev.args = make([]*vector.Vec, len(c.args))
 	constant := !c.perRow
@@ -148,7 +149,7 @@ func (c *call) Eval(ctx *Context, b *vector.Batch) (*vector.Vec, error) {
 		if b.Rows() == 0 {
 			return vector.NewNull(c.typ.Physical(), b.Len), nil
 		}
-		out, err := c.kern(&ev)
+		out, err := ev.run()
 		if err != nil {
 			return nil, err
 		}
@@ -168,7 +169,7 @@ func (c *call) Eval(ctx *Context, b *vector.Batch) (*vector.Vec, error) {
 	if !c.nulls {
 		ev.strict()
 	}
-	return c.kern(&ev)
+	return ev.run()
 }
 
 // strict computes the result's validity from the arguments' and narrows the
@@ -251,7 +252,7 @@ func (ev *evaluation) overDictionary(at int) (*vector.Vec, error) {
 		inner.args[i] = &w
 	}
 	inner.sel = selectValid(used, nil, d.Dict.Len)
-	r, err := ev.c.kern(&inner)
+	r, err := inner.run()
 	if err != nil {
 		return nil, err
 	}
@@ -331,35 +332,65 @@ func (ev *evaluation) out(k vector.Kind) *vector.Vec {
 	return v
 }
 
-// each calls f for the rows to compute.
+// each calls f for the rows to compute, until the statement shall end.
 func (ev *evaluation) each(f func(i int) error) error {
-	if ev.sel == nil {
-		for i := range ev.n {
-			if err := f(i); err != nil {
+	for from, n := 0, ev.count(); from < n; from += endRows {
+		if err := ev.ctx.Ended(); err != nil {
+			return err
+		}
+		to := min(from+endRows, n)
+		if ev.sel == nil {
+			for i := from; i < to; i++ {
+				if err := f(i); err != nil {
+					return err
+				}
+			}
+			continue
+		}
+		for _, i := range ev.sel[from:to] {
+			if err := f(int(i)); err != nil {
 				return err
 			}
-		}
-		return nil
-	}
-	for _, i := range ev.sel {
-		if err := f(int(i)); err != nil {
-			return err
 		}
 	}
 	return nil
 }
 
-// rows calls f for the rows to compute.
+// count is the number of rows to compute.
+func (ev *evaluation) count() int {
+	if ev.sel != nil {
+		return len(ev.sel)
+	}
+	return ev.n
+}
+
+// rows calls f for the rows to compute. When the statement shall end it calls f no
+// more, and what the kernel gives does not count (run).
 func (ev *evaluation) rows(f func(i int)) {
-	if ev.sel == nil {
-		for i := range ev.n {
-			f(i)
+	for from, n := 0, ev.count(); from < n; from += endRows {
+		if ev.ended = ev.ctx.Ended(); ev.ended != nil {
+			return
 		}
-		return
+		to := min(from+endRows, n)
+		if ev.sel == nil {
+			for i := from; i < to; i++ {
+				f(i)
+			}
+			continue
+		}
+		for _, i := range ev.sel[from:to] {
+			f(int(i))
+		}
 	}
-	for _, i := range ev.sel {
-		f(int(i))
+}
+
+// run runs the kernel.
+func (ev *evaluation) run() (*vector.Vec, error) {
+	out, err := ev.c.kern(ev)
+	if ev.ended != nil {
+		return nil, ev.ended
 	}
+	return out, err
 }
 
 // slice is a payload with the mask that turns a row into an index: 0 for Const,

@@ -45,6 +45,11 @@ func (s *jsonAggState) Bytes() int64 { return s.size + int64(cap(s.groups))*24 }
 func (s *jsonAggState) Update(groups []uint32, args []*vector.Vec, sel []uint16, n int) error {
 	last := len(args) - 1
 	for k := range n {
+		if k%endRows == 0 {
+			if err := s.ctx.Ended(); err != nil {
+				return err
+			}
+		}
 		i, g := rowOf(sel, k), groupOf(groups, k)
 		m := jsonMember{}
 		if s.object {
@@ -90,6 +95,9 @@ func (s *jsonAggState) Result(from, to int) (*vector.Vec, error) {
 			for _, m := range ms {
 				v.arr = append(v.arr, m.val)
 			}
+		}
+		if err := s.ctx.Ended(); err != nil {
+			return nil, err
 		}
 		out.SetBytes(g-from, v.appendText(nil))
 	}

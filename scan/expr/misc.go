@@ -272,7 +272,7 @@ func init() {
 				case <-wait.C:
 					return nil
 				case <-ev.ctx.Done:
-					return errs.Userf(errs.Killed, "Query execution was interrupted")
+					return ev.ctx.Ended()
 				}
 			}
 		}})

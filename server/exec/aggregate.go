@@ -99,7 +99,7 @@ type groups struct {
 }
 
 func (g *grouping) empty() *groups {
-	s := &groups{g: g, table: newGroupTable(g.types), acct: g.op.account()}
+	s := &groups{g: g, table: g.x.groupTable(g.types), acct: g.op.account()}
 	for _, c := range g.calls {
 		s.states = append(s.states, c.NewState(g.x.env.Expr))
 	}

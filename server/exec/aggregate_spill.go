@@ -274,7 +274,7 @@ func (s *groups) flush(ctx context.Context, w *spill.Writer, level int) error {
 
 // reset forgets all groups.
 func (s *groups) reset() {
-	s.table = newGroupTable(s.g.types)
+	s.table = s.g.x.groupTable(s.g.types)
 	for i, c := range s.g.calls {
 		s.states[i] = c.NewState(s.g.x.env.Expr)
 	}

@@ -42,6 +42,7 @@ func (t *groupTable) findAll(o *groupTable, out []uint32) error {
 		t.keys.add(o.keys.cols, nil, 0)
 	}
 	for at := 0; at < len(out); at += vector.BatchRows {
+		t.check()
 		end := min(at+vector.BatchRows, len(out))
 		for i, c := range o.keys.cols {
 			cols[i] = window(c, at, end)

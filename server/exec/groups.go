@@ -30,6 +30,7 @@ type groupTable struct {
 	slots  []uint64 // 32 bits of the hash (see turned) << 32 | group + 1; 0 is free
 	shift  uint     // turned bits >> shift is where a search begins
 	hash   []uint64 // of the batch at hand
+	check  func()   // is called now and then in long loops, see query.check
 	finder
 }
 
@@ -39,8 +40,8 @@ type equalFunc func(a *vector.Vec, i int, b *vector.Vec, j int) bool
 // maxGroups keeps group numbers within a slot's half.
 const maxGroups = 1<<31 - 2
 
-func newGroupTable(types []expr.Type) *groupTable {
-	t := &groupTable{types: types}
+func (x *query) groupTable(types []expr.Type) *groupTable {
+	t := &groupTable{types: types, check: x.check}
 	t.resize(1024)
 	for _, typ := range types {
 		t.eq = append(t.eq, equalOf(typ))
@@ -115,6 +116,21 @@ func hashRows(types []expr.Type, cols []*vector.Vec, sel []uint16, n int, buf []
 	return buf
 }
 
+// hashAll is hashRows for the first n rows of Flat columns of any length.
+func (x *query) hashAll(types []expr.Type, cols []*vector.Vec, n int) []uint64 {
+	out := make([]uint64, n)
+	part := make([]*vector.Vec, len(cols))
+	for at := 0; at < n; at += checkRows {
+		x.check()
+		end := min(at+checkRows, n)
+		for i, c := range cols {
+			part[i] = window(c, at, end)
+		}
+		hashRows(types, part, nil, end-at, out[at:end])
+	}
+	return out
+}
+
 // same reports whether a row has the key of group g, which may have been made for
 // an earlier row of the batch.
 func (t *groupTable) same(g uint32, cols []*vector.Vec, row int) bool {
@@ -154,7 +170,10 @@ func (t *groupTable) rehash() {
 		t.resize(2 * len(old))
 	}
 	mask := uint64(len(t.slots) - 1)
-	for _, s := range old {
+	for i, s := range old {
+		if i%checkRows == 0 {
+			t.check()
+		}
 		if s == 0 {
 			continue
 		}

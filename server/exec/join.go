@@ -251,7 +251,7 @@ func (j *joining) hash() error {
 	if err := j.acct.hold(j.rows.bytes() + j.keys.bytes() + int64(n)*12 + int64(slots)*4); err != nil {
 		return j.op.failed(err)
 	}
-	j.hashes = hashRows(j.types, j.keys.cols, nil, n, nil)
+	j.hashes = j.x.hashAll(j.types, j.keys.cols, n)
 	j.head = make([]int32, slots)
 	for i := range j.head {
 		j.head[i] = -1

@@ -27,6 +27,8 @@ type probe struct {
 	null bool  // mark: row k had a comparison that gave NULL
 	idle int   // rows of the block that had no candidate
 
+	steps uint // candidates passed over
+
 	pairK []uint16 // candidates: row number (not position) on the left
 	pairB []int32  // and build row, ascending by pairK
 	keep  []uint16
@@ -149,10 +151,16 @@ func (p *probe) starts() {
 	for k, h := range p.hash[:p.n] {
 		p.first[k] = j.head[h&mask]
 	}
+	steps := 0
 	for k, c := range p.first {
 		h := p.hash[k]
 		for c >= 0 && j.hashes[c] != h {
 			c = j.next[c]
+			steps++
+		}
+		if steps >= checkRows {
+			j.x.check()
+			steps = 0
 		}
 		p.first[k] = c
 	}
@@ -214,6 +222,7 @@ func matchKeys[T int32 | int64](p *probe, left []T, payload func(*vector.Vec) []
 		if j.byRow() {
 			for c >= 0 && right[c] != x {
 				c = j.next[c]
+				p.passed()
 			}
 			if (c >= 0) == (j.kind == plan.Semi) {
 				p.pick = append(p.pick, uint16(row))
@@ -223,6 +232,7 @@ func matchKeys[T int32 | int64](p *probe, left []T, payload func(*vector.Vec) []
 		}
 		for ; c >= 0; c = j.next[c] {
 			if right[c] != x {
+				p.passed()
 				continue
 			}
 			if len(p.outL) >= most {
@@ -240,6 +250,14 @@ func matchKeys[T int32 | int64](p *probe, left []T, payload func(*vector.Vec) []
 			p.outL, p.outB = append(p.outL, uint16(row)), append(p.outB, -1)
 		}
 		p.at = -2
+	}
+}
+
+// passed counts candidates that are none, of which a key with very many rows may
+// put any number into the way of other keys.
+func (p *probe) passed() {
+	if p.steps++; p.steps%checkRows == 0 {
+		p.j.x.check()
 	}
 }
 
@@ -268,6 +286,7 @@ func (p *probe) candidates() {
 			c := p.at
 			p.advance()
 			if len(j.leftKeys) > 0 && !p.equal(c) {
+				p.passed()
 				continue
 			}
 			p.pairK, p.pairB = append(p.pairK, uint16(p.k)), append(p.pairB, c)

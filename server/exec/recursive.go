@@ -21,7 +21,7 @@ func (c compiler) recursive(n *plan.Recursive) (pipe, layout, error) {
 	g := c.grower("recursive query " + n.Name)
 	return pipe{start: func(ctx context.Context) ([]phase, error) {
 		all := newSpool(g)
-		seen := newGroupTable(types)
+		seen := x.groupTable(types)
 		acct := g.account()
 		limit := x.recursionLimit()
 		in := n.Anchor

@@ -231,6 +231,9 @@ func (r *run) order() []int32 {
 	}
 	entries := make([]entry, r.rows.n)
 	for i := range entries {
+		if i%checkRows == 0 {
+			r.s.x.check()
+		}
 		k := r.key(i)
 		e := entry{row: int32(i)}
 		if len(k) >= 8 {

@@ -293,6 +293,9 @@ func (st *State) plan(ctx context.Context, req connector.ScanRequest, not map[st
 	sections := make([]*section, 0, len(l.files))
 	j := newJudge(p, sc)
 	for _, b := range buckets {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 		if not[string(b.partition)] {
 			continue
 		}
