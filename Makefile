@@ -139,5 +139,9 @@ RESTARTS ?= 20
 nemesis: build ## a pipeline killed KILLS times, its MariaDB restarted RESTARTS times, connections cut, the object store failing; NEMESIS="--seed 7 --rate 500" says more
 	@eval "$$(.ci/deps)"; go run ./benchmarks/endurance nemesis --binary bin/thermocline --kills $(KILLS) --restarts $(RESTARTS) --versitygw "$$THERMOCLINE_VERSITYGW" $(NEMESIS)
 
+.PHONY: bench-cancel
+bench-cancel: build ## how long statements go on after KILL QUERY, max_execution_time and clients that go away, operator by operator
+	go run ./benchmarks/endurance cancel --binary bin/thermocline $(BENCH)
+
 clean:
 	rm -rf bin lake

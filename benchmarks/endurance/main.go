@@ -13,6 +13,7 @@
 //	endurance nemesis  a pipeline from a MariaDB under load, while it is killed, the
 //	                   MariaDB restarted, connections cut, requests to the object
 //	                   store fail: in the end the lake equals the source
+//	endurance cancel   statements are ended while they work: how long they go on
 //
 // It ends with status 1 at the first wrong row.
 package main
@@ -58,6 +59,8 @@ func main() {
 		err = feed(ctx, args)
 	case "nemesis":
 		err = runNemesis(ctx, args)
+	case "cancel":
+		err = cancelling(ctx, args)
 	default:
 		usage()
 	}
@@ -71,7 +74,7 @@ func main() {
 }
 
 func usage() {
-	fmt.Fprintln(os.Stderr, "usage: endurance kills|writers|java|steady|feed|nemesis [flags]; -h lists them")
+	fmt.Fprintln(os.Stderr, "usage: endurance kills|writers|java|steady|feed|nemesis|cancel [flags]; -h lists them")
 	os.Exit(2)
 }
 

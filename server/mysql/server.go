@@ -261,10 +261,10 @@ func (s *Server) refuse(nc net.Conn) {
 	w.flush()
 }
 
-// watch looks every quarter of a second whether clients of running statements
+// watch looks twenty times a second whether clients of running statements
 // are still there, and cancels the statements of those that are not.
 func (s *Server) watch(ctx context.Context) {
-	tick := time.NewTicker(250 * time.Millisecond)
+	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for {
 		select {
@@ -273,7 +273,7 @@ func (s *Server) watch(ctx context.Context) {
 		case now := <-tick.C:
 			s.each(func(c *conn) {
 				since := c.running.Load()
-				if since != 0 && now.UnixNano()-since > int64(200*time.Millisecond) && gone(c.raw) {
+				if since != 0 && now.UnixNano()-since > int64(40*time.Millisecond) && gone(c.raw) {
 					c.cancelStatement(errs.New(errs.User, errs.Killed, "run statement: the client has gone away"))
 				}
 			})

@@ -65,6 +65,15 @@ func (o *optimizer) pushdown(n Node, conds []expr.Expr) Node {
 			}
 		}
 		down, stay := split(conds, func(c expr.Expr) bool { return len(n.Keys) > 0 && known(c, by) })
+		keys := colSet{}
+		for id := range by {
+			keys[id] = true
+		}
+		for _, c := range stay {
+			if x, ok := o.implied(c, keys); ok && len(n.Keys) > 0 {
+				down = append(down, x)
+			}
+		}
 		for i, c := range down {
 			down[i] = substitute(c, by)
 		}

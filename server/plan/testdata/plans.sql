@@ -30,6 +30,7 @@ WITH c AS (SELECT a, COUNT(*) AS n FROM t GROUP BY a) SELECT n FROM c
 WITH c AS (SELECT id, RAND() AS r FROM t) SELECT x.id FROM c x JOIN c y ON x.r = y.r
 WITH c AS (SELECT a, b, COUNT(*) AS n, SUM(id) AS s FROM t GROUP BY a, b) SELECT x.n FROM c x JOIN c y ON x.a = y.a WHERE x.b = 1 AND y.b = 2
 WITH c AS (SELECT 't' AS k, a, COUNT(*) AS n FROM t GROUP BY a UNION ALL SELECT 'u', v, COUNT(*) FROM u GROUP BY v) SELECT x.n FROM c x JOIN c y ON x.a = y.a WHERE x.k = 't' AND y.k = 't' AND y.n > 3
+WITH c AS (SELECT a, b, COUNT(*) AS n FROM t GROUP BY a, b) SELECT x.n FROM c x JOIN c y ON x.a = y.a WHERE x.b = 1 AND y.b = 2 AND y.n > 7
 SELECT a, SUM(v) AS s FROM t JOIN u ON t.id = u.t_id GROUP BY a HAVING s > (SELECT SUM(v) FROM t JOIN u ON t.id = u.t_id)
 SELECT (SELECT MAX(n) FROM (SELECT COUNT(*) AS n FROM u GROUP BY v) d), (SELECT MIN(n) FROM (SELECT COUNT(*) AS n FROM u GROUP BY v) e)
 WITH RECURSIVE s AS (SELECT v, COUNT(*) AS n FROM u GROUP BY v), r AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM r JOIN s ON r.i = s.v) SELECT i FROM r
