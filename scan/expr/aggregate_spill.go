@@ -207,8 +207,8 @@ func (s *concatState) Unload() (of []uint32, cols []*vector.Vec) {
 	for range 3 {
 		cols = append(cols, vector.New(vector.Str, 16))
 	}
-	for g, items := range s.items {
-		for _, it := range items {
+	for g, gr := range s.groups {
+		for _, it := range gr.items {
 			of = append(of, uint32(g))
 			cols[0].AppendString(it.key)
 			cols[1].AppendString(it.id)

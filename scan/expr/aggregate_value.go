@@ -3,6 +3,7 @@ package expr
 import (
 	"bytes"
 	"encoding/binary"
+	"slices"
 	"sort"
 	"strings"
 
@@ -434,6 +435,9 @@ type groupConcat struct {
 	texts int
 	order []OrderItem
 	sep   string
+	// ordered says that items which are the same for DISTINCT have the same place in
+	// the order.
+	ordered bool
 }
 
 func newGroupConcat(ctx *Context, s AggregateSpec) (Aggregate, error) {
@@ -478,7 +482,11 @@ func newGroupConcat(ctx *Context, s AggregateSpec) (Aggregate, error) {
 		a.args = append(a.args, x)
 		a.text += map[bool]string{true: " desc", false: " asc"}[o.Desc]
 	}
-	a.name, a.distinct = "GROUP_CONCAT", s.Distinct
+	a.name, a.distinct, a.ordered = "GROUP_CONCAT", s.Distinct, true
+	for _, o := range a.order {
+		among := func(x Expr) bool { return x.Key() == o.Expr.Key() }
+		a.ordered = a.ordered && (!s.Distinct || slices.ContainsFunc(s.Args, among) || slices.ContainsFunc(a.args[:a.texts], among))
+	}
 	a.text += " separator " + a.sep
 	a.state = func(ctx *Context) State { return &concatState{a: a, ctx: ctx} }
 	return a, nil
@@ -487,13 +495,23 @@ func newGroupConcat(ctx *Context, s AggregateSpec) (Aggregate, error) {
 func (a *groupConcat) NewState(ctx *Context) State { return a.state(ctx) }
 
 // concatState keeps the texts of every group until the result is asked, since
-// they may have to be sorted.
+// they may have to be sorted. It keeps no more of a group than its first
+// group_concat_max_len bytes need, as far as it knows which those are.
 type concatState struct {
-	a     *groupConcat
-	ctx   *Context
-	items [][]concatItem
-	seen  map[string]struct{}
-	size  int64
+	a      *groupConcat
+	ctx    *Context
+	groups []concatGroup
+	seen   map[string]struct{} // group and identity of DISTINCT items
+	size   int64
+}
+
+type concatGroup struct {
+	items []concatItem
+	bytes int64 // of the texts, with a separator each
+	// full says that the items make the whole result: others come after them, with
+	// ORDER BY those whose key is not below most.
+	full bool
+	most string
 }
 
 type concatItem struct {
@@ -502,14 +520,24 @@ type concatItem struct {
 	text string
 }
 
-func (s *concatState) Grow(n int)   { s.items = growTo(s.items, n) }
-func (s *concatState) Bytes() int64 { return s.size + int64(cap(s.items))*24 }
+// Bytes of an item, and of its entry among those seen, beside its strings.
+const concatItemBytes = 48
+
+func (it *concatItem) bytes() int64 {
+	return int64(len(it.key)+len(it.text)+len(it.id)) + concatItemBytes
+}
+
+func (s *concatState) Grow(n int)   { s.groups = growTo(s.groups, n) }
+func (s *concatState) Bytes() int64 { return s.size + int64(cap(s.groups))*64 }
 
 func (s *concatState) Update(groups []uint32, args []*vector.Vec, sel []uint16, n int) error {
 	var key []byte
 rows:
 	for k := range n {
 		i, g := rowOf(sel, k), int(groupOf(groups, k))
+		if gr := &s.groups[g]; gr.full && len(s.a.order) == 0 {
+			continue
+		}
 		var text strings.Builder
 		for _, v := range args[:s.a.texts] {
 			if v.IsNull(i) {
@@ -538,29 +566,68 @@ rows:
 		it.key = string(key)
 		s.add(g, it)
 	}
-	return nil
+	return s.ctx.Ended()
 }
 
 func (s *concatState) add(g int, it concatItem) {
+	gr := &s.groups[g]
+	if gr.full && it.key >= gr.most {
+		return
+	}
 	if s.a.distinct {
 		if s.seen == nil {
 			s.seen = map[string]struct{}{}
 		}
-		k := string(binary.BigEndian.AppendUint32(nil, uint32(g))) + it.id
+		k := seenKey(g, it.id)
 		if _, ok := s.seen[k]; ok {
 			return
 		}
 		s.seen[k] = struct{}{}
-		s.size += int64(len(k)) + 48
+		s.size += int64(len(k)) + concatItemBytes
 	}
-	s.items[g] = append(s.items[g], it)
-	s.size += int64(len(it.key)+len(it.text)+len(it.id)) + 48
+	gr.items = append(gr.items, it)
+	gr.bytes += int64(len(it.text) + len(s.a.sep))
+	s.size += it.bytes()
+	limit := int64(s.ctx.GroupConcatMaxLen) + int64(len(s.a.sep))
+	switch {
+	case gr.bytes <= limit:
+	case len(s.a.order) == 0:
+		gr.full = true
+	case s.a.ordered && gr.bytes > 2*limit+4096 && len(gr.items) > 64:
+		s.shorten(g, limit)
+	}
+}
+
+func seenKey(g int, id string) string {
+	return string(binary.BigEndian.AppendUint32(nil, uint32(g))) + id
+}
+
+// shorten drops the items of a group that its result does not reach.
+func (s *concatState) shorten(g int, limit int64) {
+	gr := &s.groups[g]
+	sort.SliceStable(gr.items, func(i, j int) bool { return gr.items[i].key < gr.items[j].key })
+	keep, bytes := 0, int64(0)
+	for bytes <= limit {
+		bytes += int64(len(gr.items[keep].text) + len(s.a.sep))
+		keep++
+	}
+	for _, it := range gr.items[keep:] {
+		s.size -= it.bytes()
+		if s.a.distinct {
+			k := seenKey(g, it.id)
+			delete(s.seen, k)
+			s.size -= int64(len(k)) + concatItemBytes
+		}
+	}
+	clear(gr.items[keep:])
+	gr.items, gr.bytes = gr.items[:keep], bytes
+	gr.full, gr.most = true, gr.items[keep-1].key
 }
 
 func (s *concatState) Merge(other State, to []uint32) error {
-	for g, items := range other.(*concatState).items {
+	for g := range other.(*concatState).groups {
 		h := mapped(to, g)
-		for _, it := range items {
+		for _, it := range other.(*concatState).groups[g].items {
 			s.add(h, it)
 		}
 	}
@@ -571,13 +638,22 @@ func (s *concatState) Result(from, to int) (*vector.Vec, error) {
 	out := vector.NewFlat(vector.Str, to-from)
 	limit := s.ctx.GroupConcatMaxLen
 	for g := from; g < to; g++ {
-		items := s.items[g]
+		items := s.groups[g].items
 		if len(items) == 0 {
 			out.SetNull(g - from)
 			continue
 		}
 		if len(s.a.order) > 0 {
-			sort.SliceStable(items, func(i, j int) bool { return items[i].key < items[j].key })
+			steps, ended := 0, false
+			sort.SliceStable(items, func(i, j int) bool {
+				if steps++; steps%4096 == 0 {
+					ended = s.ctx.Ended() != nil
+				}
+				return !ended && items[i].key < items[j].key
+			})
+		}
+		if err := s.ctx.Ended(); err != nil {
+			return nil, err
 		}
 		var b bytes.Buffer
 		cut := false
