@@ -191,4 +191,3 @@ func (s *server) ended(ctx context.Context, set, text, way string, delay time.Du
 	}
 	return max(got.at.Sub(at), 0), s.cpu() - before, nil
 }
-
