@@ -158,6 +158,9 @@ func (s *asides) begin() (followed bool, err error) {
 	if err := src.Check(s.ctx); err != nil {
 		return followed, err
 	}
+	if err := a.set.Intend(a.work, pending); err != nil {
+		return followed, err
+	}
 	ids, at := sourcesOf(pending)
 	sn, err := src.Snapshot(s.ctx, ids)
 	if err != nil {
@@ -336,6 +339,12 @@ func (s *asides) read(sn source.Snapshot, batch []*asideCopy) {
 }
 
 func (s *asides) readTable(sn source.Snapshot, c *asideCopy) error {
+	if lake := c.x.Repairs(); lake != nil {
+		if done, err := s.repairTable(sn, c, lake); done || err != nil {
+			return err
+		}
+	}
+	c.x.Whole()
 	for i, def := range c.defs {
 		rows, err := sn.Read(s.ctx, c.from[i])
 		if err != nil {

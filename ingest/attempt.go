@@ -29,6 +29,7 @@ type attempt struct {
 	warned   map[source.ID]time.Time
 	doubt    bool // a commit failed: nobody may assume that this epoch is over
 	work     context.Context
+	heals    int // times that the log did not lead on
 	pokeMu   sync.Mutex
 	poked    func()
 	asides   *asides         // copies beside the stream
@@ -119,7 +120,7 @@ func (a *attempt) run(ctx context.Context) (err error) {
 	a.asides = newAsides(ctx, a)
 	defer a.asides.close()
 	a.showTables()
-	if a.bounded() || !a.followed() { // otherwise new tables are copied beside the stream of the others
+	if a.bounded() || !a.followed() && !slices.ContainsFunc(a.set.Tables, (*sink.Table).Replaces) { // otherwise new tables are copied beside the stream of the others
 		if err := a.copyAll(ctx); err != nil {
 			return err
 		}
@@ -180,8 +181,12 @@ func (a *attempt) open(ctx context.Context) error {
 		specs[i] = sink.Spec{ID: t.ID, Sources: t.Sources, ShardKey: t.ShardKey}
 		a.targets[t.ID.String()] = t
 	}
+	var adopt func(context.Context, source.Position) (source.Position, error)
+	if s, ok := a.src.(source.Adopting); ok {
+		adopt = s.Adopt
+	}
 	p.openLive(lake, identity, targets)
-	a.set, err = sink.Open(ctx, sink.Options{Live: p.live, Catalog: lake.Catalog, Files: lake.Files, Dir: dir, Pipeline: p.name(), User: p.user(), Identity: identity,
+	a.set, err = sink.Open(ctx, sink.Options{Live: p.live, Adopt: adopt, Catalog: lake.Catalog, Files: lake.Files, Dir: dir, Pipeline: p.name(), User: p.user(), Identity: identity,
 		Parse: a.src.ParsePosition, Budget: p.budget, Log: p.log, State: state, Rules: p.rules, Policy: p.policy()}, specs)
 	if err != nil {
 		return err
@@ -216,7 +221,7 @@ func (a *attempt) define(ctx context.Context, t *sink.Table) error {
 	}
 	if !same && a.p.def.Source.NewTables == pipeline.CopyNew && a.p.def.Source.Startup == pipeline.Initial && !slices.ContainsFunc(t.Definitions, func(d *source.Table) bool { return !slices.Contains(t.Sources, d.ID) }) {
 		a.p.log.Warn("more tables feed the lake table than when it was copied; it is copied again", "table", t.ID.String())
-		return a.set.Recopy(a.work, t)
+		return a.set.Recopy(a.work, t, false)
 	}
 	if !same {
 		return errs.Userf(errs.InvalidConfig, "start pipeline %s: other tables feed %s than when it was copied; drop the lake table to copy it again, or change the routes back", a.p.name(), t.ID)
@@ -338,6 +343,7 @@ func (a *attempt) copyOnce(ctx context.Context, pending []*sink.Table) (err erro
 		if err := a.create(ctx, t, tables); err != nil {
 			return err
 		}
+		a.set.Whole(t)
 		for i, id := range t.Sources {
 			if err := a.copyTable(ctx, sn, at[id], t, tables[i]); err != nil {
 				return a.cannotCopy(t, err)

@@ -18,7 +18,9 @@ package ingest
 //	XA, over restarts                        source/mysql TestXA, TestXAMySQL (needs a MySQL)
 //	new tables, copies again while followed  TestNewTables, TestNewTablesFollowed, TestCopiedAgainWhileFollowed; under crashes: TestCrashEverywhere/tables
 //	rows that vanish without row events      source/mysql TestStops, TestStrict, TestCopiedAgainWhileFollowed
-//	failover, purged log                     refused: source/mysql TestResume, TestStartChecks; healed: –
+//	failover                                 TestFailover, source/mysql TestResume
+//	purged log, restored server              refused: source/mysql TestResume, TestStartChecks; healed: TestPurged
+//	repairs of what differs                  TestRepair; under crashes: TestCrashEverywhere/schema, /tables
 //	cut connections, restarted server        TestConnectionCut, TestServerRestart
 //	patterns and rules                       route, pipeline, transform tests
 //	TRUNCATE, followed or not                TestSchemaChanges, TestTruncateFollowed, TestExceptionBehavior

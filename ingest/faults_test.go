@@ -372,6 +372,13 @@ func crashes(t *testing.T, l *lake, rounds, steps int, open func(*crash) *Lake, 
 		}
 		for i := 0; i < 40 && !c.dead.Load(); i++ {
 			change()
+			if len(extra) > 0 && i == 10 && n%3 == 0 {
+				soon, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
+				if err := r.Repair(soon, "test", []string{"c.a", "c.b"}[n%2]); err != nil {
+					t.Log(err)
+				}
+				cancel()
+			}
 			time.Sleep(time.Duration(rnd.IntN(15)) * time.Millisecond)
 		}
 		if c.dead.Swap(true) {

@@ -50,6 +50,9 @@ func (a *attempt) follow(ctx context.Context) error {
 			err = f.loop(ctx)
 			err = errors.Join(err, f.stream.Close())
 		}
+		if errs.Is(err, errs.SourceGone) {
+			err = a.heal(err)
+		}
 		a.showTables()
 		if errors.Is(err, errCopied) {
 			return a.stopReasons()

@@ -19,6 +19,7 @@ import (
 // request asks for something while the pipeline runs.
 type request struct {
 	recopy string // lake table
+	repair bool   // only what differs
 	done   chan error
 }
 
@@ -102,7 +103,7 @@ func (a *attempt) takeRequests() (reopen bool, err error) {
 			continue
 		}
 		a.p.log.Info("copying a table again", "table", r.recopy)
-		e := a.set.Recopy(a.work, t)
+		e := a.set.Recopy(a.work, t, r.repair)
 		r.done <- e
 		if e != nil && err == nil {
 			a.doubt = true
@@ -229,7 +230,7 @@ func (f *follower) changed(ctx context.Context) error {
 	f.grown, f.renamed, f.recopy = nil, false, nil
 	again := len(list) > 0
 	for _, t := range list {
-		if err := a.set.Recopy(a.work, t); err != nil {
+		if err := a.set.Recopy(a.work, t, false); err != nil {
 			a.doubt = true
 			return err
 		}
@@ -280,7 +281,7 @@ func (a *attempt) grow(ctx context.Context, before source.Position) (bool, error
 			t.Sources = target.Sources
 			a.targets[name] = target
 			if !t.NeedsCopy() {
-				if err := a.set.Recopy(a.work, t); err != nil {
+				if err := a.set.Recopy(a.work, t, false); err != nil {
 					a.doubt = true
 					return false, err
 				}

@@ -272,6 +272,29 @@ func (r *Runner) Unpause(ctx context.Context, name string) error {
 // followed again after it. A pipeline that has failed is started; a paused one does
 // it when it is resumed.
 func (r *Runner) Resnapshot(ctx context.Context, name, table string) error {
+	return r.recopy(ctx, name, table, false)
+}
+
+// Repair compares one lake table of a pipeline, or all where table is "", with the
+// source, and writes what differs, in one step a table, while the pipeline goes on.
+// Where rows cannot be compared it is Resnapshot.
+func (r *Runner) Repair(ctx context.Context, name, table string) error {
+	if table != "" {
+		return r.recopy(ctx, name, table, true)
+	}
+	j, err := r.job(name)
+	if err != nil {
+		return err
+	}
+	for _, t := range j.run.snapshotStatus().Tables {
+		if err := r.recopy(ctx, name, t.Table, true); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Runner) recopy(ctx context.Context, name, table string, repair bool) error {
 	j, err := r.job(name)
 	if err != nil {
 		return err
@@ -281,14 +304,14 @@ func (r *Runner) Resnapshot(ctx context.Context, name, table string) error {
 	}
 	running := !j.ended()
 	if running {
-		if err := j.run.ask(ctx, &request{recopy: table}); !errors.Is(err, errUnanswered) {
+		if err := j.run.ask(ctx, &request{recopy: table, repair: repair}); !errors.Is(err, errUnanswered) {
 			return err
 		}
 	}
 	if err := j.end(ctx); err != nil {
 		return err
 	}
-	err = j.run.recopy(ctx, table)
+	err = j.run.recopy(ctx, table, repair)
 	if !running && (err != nil || j.run.snapshotStatus().State != Failed) {
 		return err
 	}
@@ -300,7 +323,7 @@ func (r *Runner) Resnapshot(ctx context.Context, name, table string) error {
 }
 
 // recopy notes that a table is to be copied again. The pipeline does not run.
-func (p *run) recopy(ctx context.Context, table string) error {
+func (p *run) recopy(ctx context.Context, table string, repair bool) error {
 	if p.o.OpenLake == nil {
 		return errs.Unsupportedf(-1, "copying a table of the pipeline %s again", p.name())
 	}
@@ -308,7 +331,7 @@ func (p *run) recopy(ctx context.Context, table string) error {
 	if err != nil {
 		return err
 	}
-	return sink.Recopy(ctx, lake.Files, sink.StateDir(lake.Root, p.name()), p.name(), table)
+	return sink.Recopy(ctx, lake.Files, sink.StateDir(lake.Root, p.name()), p.name(), table, repair)
 }
 
 // Writer names the pipeline that runs, or is starting, and writes a lake table of

@@ -235,7 +235,8 @@ func TestStartChecks(t *testing.T) {
 		{"restored state", "another process runs the pipeline, or the state was restored", func(t *testing.T, l *lake) {
 			editState(t, l, `"epoch": 1`, `"epoch": 0`)
 		}},
-		{"other source", `but the source is now "mariadb server_id 1"`, func(t *testing.T, l *lake) {
+		{"other source", `but the source is now "mariadb server_id 1", which cannot take over`, func(t *testing.T, l *lake) {
+			editState(t, l, `\"gtid\":\"0-1-`, `\"gtid\":\"7-1-`)
 			editState(t, l, `"source": "mariadb server_id 1"`, `"source": "mariadb server_id 77"`)
 		}},
 		{"damaged state", "read pipeline state", func(t *testing.T, l *lake) { editState(t, l, `"epoch"`, `"epoch`) }},

@@ -59,7 +59,7 @@ func Verify(ctx context.Context, o Options, def *pipeline.Definition) (out []Ver
 	if err != nil {
 		return nil, err
 	}
-	v := &verifier{p: p, seeds: [3]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed(), maphash.MakeSeed()}}
+	v := newVerifier(p)
 	if v.src, err = p.openSource(); err != nil {
 		return nil, err
 	}
@@ -194,19 +194,7 @@ func (t *verified) open(ctx context.Context, v *verifier, c catalog.Catalog, id 
 		return err
 	}
 	schema := t.lake.Schema()
-	if len(schema.PrimaryKeys) == 0 {
-		t.skip("it has no primary key")
-		return nil
-	}
-	keys := slices.Clone(schema.PrimaryKeys)
-	for _, k := range schema.PartitionKeys {
-		if !slices.Contains(keys, k) {
-			keys = append(keys, k)
-		}
-	}
-	t.steady = make([]bool, len(schema.Fields))
-	for i, f := range schema.Fields {
-		t.steady[i] = true
+	for _, f := range schema.Fields {
 		x, err := expr.FromColumn(f, schema.MySQLType(f))
 		if err != nil {
 			return err
@@ -219,32 +207,17 @@ func (t *verified) open(ctx context.Context, v *verifier, c catalog.Catalog, id 
 		if err == nil {
 			s.Leave(st.Ignored[d.ID.String()])
 			if err = s.Fit(schema); err == nil {
-				err = s.Keys(keys, false)
+				err = s.Keys(keysOf(schema), false)
 			}
 		}
 		if err != nil {
 			t.skip("%v", err)
 			return nil
 		}
-		if len(st.Sources) > 1 && !s.TellsTable(schema.PrimaryKeys) {
-			t.skip("rows of several source tables may overwrite each other; give the route a shard-key")
-			return nil
-		}
 		c.BeforeImages = true
-		t.soft = t.soft || s.Soft()
-		for i, ok := range s.Steady(len(schema.Fields)) {
-			t.steady[i] = t.steady[i] && ok
-		}
-		t.defs, t.shapes = append(t.defs, &c), append(t.shapes, s)
+		t.add(&c, s)
 	}
-	for _, k := range keys {
-		i := schema.Column(k)
-		if !t.steady[i] {
-			t.skip("its key column %s depends on how a row came", k)
-			return nil
-		}
-		t.keys = append(t.keys, i)
-	}
+	t.comparable()
 	return nil
 }
 
@@ -293,7 +266,7 @@ func (v *verifier) read(ctx context.Context) (err error) {
 		}
 	}
 	for _, t := range v.compared() {
-		if err := v.compare(ctx, t, sn); err != nil {
+		if err := v.compare(ctx, t, sn, shower{t}); err != nil {
 			return err
 		}
 	}
@@ -341,7 +314,7 @@ func (v *verifier) changing(ctx context.Context, t *verified, to source.Position
 		}
 		switch ev.Kind {
 		case source.RowsEvent:
-			err = v.each(t, ev.Table, ev.Rows, func(b *vector.Batch, i int) error {
+			err = v.each(t, ev.Table, ev.Rows, nil, func(b *vector.Batch, i int) error {
 				t.moving[v.key(t, b, i)] = true
 				return nil
 			})
@@ -361,7 +334,7 @@ func (v *verifier) changing(ctx context.Context, t *verified, to source.Position
 }
 
 // each decodes rows of the k-th source table and calls f with the lake rows.
-func (v *verifier) each(t *verified, k int, rows source.Rows, f func(b *vector.Batch, i int) error) error {
+func (v *verifier) each(t *verified, k int, rows source.Rows, ends func() error, f func(b *vector.Batch, i int) error) error {
 	s := t.shapes[k]
 	var seq int64
 	b := s.NewBatch(vector.BatchRows)
@@ -380,6 +353,11 @@ func (v *verifier) each(t *verified, k int, rows source.Rows, f func(b *vector.B
 		}
 		for i := range out.Rows() {
 			if err := f(out, out.Row(i)); err != nil {
+				return err
+			}
+		}
+		if ends != nil {
+			if err := ends(); err != nil {
 				return err
 			}
 		}
@@ -469,8 +447,40 @@ const bytesOfRow = 64
 // verifyBytes is how much of the memory a pass takes at most.
 const verifyBytes = 128 << 20
 
-// compare compares a table, in passes that each hold a part of its keys.
-func (v *verifier) compare(ctx context.Context, t *verified, sn source.Snapshot) error {
+// comparison is told what differs. Batches are the lake's rows: those of the source
+// where they are missing or changed, those of the lake where they are too many.
+type comparison interface {
+	missing(b *vector.Batch, i int) error
+	changed(b *vector.Batch, i int) error
+	surplus(b *vector.Batch, i int) error
+	// batchEnds comes before a batch is used again.
+	batchEnds() error
+}
+
+// shower keeps differences to be shown.
+type shower struct{ t *verified }
+
+func (s shower) missing(b *vector.Batch, i int) error {
+	s.t.differs("missing in the lake", b, i)
+	return nil
+}
+
+func (s shower) changed(b *vector.Batch, i int) error {
+	s.t.differs("other values", b, i)
+	return nil
+}
+
+func (s shower) surplus(b *vector.Batch, i int) error {
+	s.t.differs("not in the source", b, i)
+	return nil
+}
+
+func (shower) batchEnds() error { return nil }
+
+// compare compares a table, in passes that each hold a part of its keys: one reading
+// of the source, one of the lake, and where rows are missing or changed another of
+// the source.
+func (v *verifier) compare(ctx context.Context, t *verified, sn source.Snapshot, out comparison) error {
 	var rows int64
 	for _, d := range t.from {
 		rows += max(sn.Tables()[d].Rows, 0)
@@ -483,7 +493,7 @@ func (v *verifier) compare(ctx context.Context, t *verified, sn source.Snapshot)
 	for pass := range passes {
 		mine := func(k keyHash) bool { return k[0]%passes == pass }
 		want := map[keyHash]uint64{}
-		if err := v.eachSource(ctx, t, sn, func(b *vector.Batch, i int) error {
+		if err := v.eachSource(ctx, t, sn, nil, func(b *vector.Batch, i int) error {
 			if k := v.key(t, b, i); mine(k) {
 				want[k] = v.values(t, b, i)
 				t.Rows++
@@ -492,20 +502,22 @@ func (v *verifier) compare(ctx context.Context, t *verified, sn source.Snapshot)
 		}); err != nil {
 			return err
 		}
-		if err := v.eachLake(ctx, t, func(b *vector.Batch, i int) {
+		changed := map[keyHash]bool{}
+		if err := v.eachLake(ctx, t, out.batchEnds, func(b *vector.Batch, i int) error {
 			k := v.key(t, b, i)
 			if !mine(k) {
-				return
+				return nil
 			}
 			x, ok := want[k]
 			delete(want, k)
 			switch {
 			case t.moving[k]:
 			case !ok && !t.soft:
-				t.differs("not in the source", b, i)
+				return out.surplus(b, i)
 			case ok && x != v.values(t, b, i):
-				t.differs("other values", b, i)
+				changed[k] = true
 			}
+			return nil
 		}); err != nil {
 			return err
 		}
@@ -514,14 +526,19 @@ func (v *verifier) compare(ctx context.Context, t *verified, sn source.Snapshot)
 				delete(want, k)
 			}
 		}
-		if len(want) == 0 {
+		if len(want)+len(changed) == 0 {
 			continue
 		}
-		if err := v.eachSource(ctx, t, sn, func(b *vector.Batch, i int) error {
-			if k := v.key(t, b, i); mine(k) {
-				if _, missing := want[k]; missing {
-					t.differs("missing in the lake", b, i)
-				}
+		if err := v.eachSource(ctx, t, sn, out.batchEnds, func(b *vector.Batch, i int) error {
+			k := v.key(t, b, i)
+			if !mine(k) {
+				return nil
+			}
+			if _, missing := want[k]; missing {
+				return out.missing(b, i)
+			}
+			if changed[k] {
+				return out.changed(b, i)
 			}
 			return nil
 		}); err != nil {
@@ -533,13 +550,13 @@ func (v *verifier) compare(ctx context.Context, t *verified, sn source.Snapshot)
 }
 
 // eachSource calls f with the lake rows that the source's consistent read gives.
-func (v *verifier) eachSource(ctx context.Context, t *verified, sn source.Snapshot, f func(b *vector.Batch, i int) error) error {
+func (v *verifier) eachSource(ctx context.Context, t *verified, sn source.Snapshot, ends func() error, f func(b *vector.Batch, i int) error) error {
 	for k, i := range t.from {
 		rows, err := sn.Read(ctx, i)
 		if err != nil {
 			return err
 		}
-		err = v.each(t, k, rows, f)
+		err = v.each(t, k, rows, ends, f)
 		if err = errors.Join(err, rows.Close()); err != nil {
 			return err
 		}
@@ -547,7 +564,7 @@ func (v *verifier) eachSource(ctx context.Context, t *verified, sn source.Snapsh
 	return nil
 }
 
-func (v *verifier) eachLake(ctx context.Context, t *verified, f func(b *vector.Batch, i int)) error {
+func (v *verifier) eachLake(ctx context.Context, t *verified, ends func() error, f func(b *vector.Batch, i int) error) error {
 	cols := make([]int, len(t.lake.Schema().Fields))
 	for i := range cols {
 		cols[i] = i
@@ -570,7 +587,15 @@ func (v *verifier) eachLake(ctx context.Context, t *verified, f func(b *vector.B
 				break
 			}
 			for i := range b.Rows() {
-				f(b, b.Row(i))
+				if err == nil {
+					err = f(b, b.Row(i))
+				}
+			}
+			if err == nil {
+				err = ends()
+			}
+			if err != nil {
+				return errors.Join(err, r.Close())
 			}
 		}
 	}

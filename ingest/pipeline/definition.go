@@ -118,6 +118,9 @@ type Settings struct {
 	CommitBytes    int64  // commit.max-bytes: commit earlier when so much was read; 0 is none
 	SchemaChange   string // upper case: LENIENT, EVOLVE, …
 	FirstMatch     bool   // route-mode
+	// Heal is on-log-lost: heal: where the source's log does not lead on, tables are
+	// compared and repaired.
+	Heal bool
 	// DropPartition is on-drop-partition: stop, ignore, mirror; "" is the
 	// behaviour's.
 	DropPartition string

@@ -508,7 +508,7 @@ func (l *loader) routes(b entry) error {
 }
 
 var settingKeys = []string{"name", "parallelism", "schema.change.behavior", "schema-operator.rpc-timeout", "schema.operator.rpc-timeout", "schema.operator.uid",
-	"operator.uid.prefix", "local-time-zone", "execution.runtime-mode", "route-mode", "user-defined-function", "model", "commit.interval", "commit.max-bytes", "on-drop-partition"}
+	"operator.uid.prefix", "local-time-zone", "execution.runtime-mode", "route-mode", "user-defined-function", "model", "commit.interval", "commit.max-bytes", "on-drop-partition", "on-log-lost"}
 
 func (l *loader) settings(b entry) error {
 	es, err := l.entries(b.node2, "the pipeline block")
@@ -581,6 +581,14 @@ func (l *loader) settings(b entry) error {
 				return l.bad(e.node2, "commit.interval is %q; write a duration from 10 ms to 24 h, such as 1s", v)
 			}
 			s.CommitInterval = d
+		case "on-log-lost":
+			switch strings.ToLower(v) {
+			case "stop":
+			case "heal":
+				s.Heal = true
+			default:
+				return l.bad(e.node2, "on-log-lost is %s; write stop, or heal (tables are compared with the source and repaired)", v)
+			}
 		case "on-drop-partition":
 			switch s.DropPartition = strings.ToLower(v); s.DropPartition {
 			case "stop", "ignore", "mirror":

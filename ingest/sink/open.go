@@ -21,16 +21,22 @@ func Open(ctx context.Context, o Options, specs []Spec) (*Set, error) {
 	if s.state == nil {
 		s.state = &State{Pipeline: o.Pipeline, Source: o.Identity, Tables: map[string]*TableState{}, n: -1}
 	}
-	if s.state.Source != o.Identity {
-		return nil, errs.Userf(errs.SourceGone, "start pipeline %s: its positions are of the server %q, but the source is now %q; point it back, or drop its tables and %s to copy from the new one",
-			o.Pipeline, s.state.Source, o.Identity, o.Dir)
-	}
 	var low source.Position
 	if s.state.Position != "" {
 		var err error
 		if low, err = o.Parse(s.state.Position); err != nil {
 			return nil, err
 		}
+	}
+	if s.state.Source != o.Identity {
+		now, err := s.adopt(ctx, low)
+		if err != nil {
+			return nil, errs.New(errs.ClassOf(err), errs.KindOf(err), "start pipeline %s: its positions are of the server %q, but the source is now %q, which cannot take over (%w); point it back, or drop its tables and %s to copy from the new one",
+				o.Pipeline, s.state.Source, o.Identity, err, o.Dir)
+		}
+		o.Log.Warn("another server has taken over: it has every transaction up to the pipeline's position", "pipeline", o.Pipeline, "was", s.state.Source, "now", o.Identity)
+		low = now
+		s.state.Position = low.String()
 	}
 	newest := s.state.Epoch
 	orderly := o.State == nil || o.State.Closed
@@ -63,6 +69,14 @@ func Open(ctx context.Context, o Options, specs []Spec) (*Set, error) {
 		}
 	}
 	return s, nil
+}
+
+// adopt asks whether the present server leads on from a position of another.
+func (s *Set) adopt(ctx context.Context, pos source.Position) (source.Position, error) {
+	if s.o.Adopt == nil || pos == nil {
+		return nil, errs.Userf(errs.SourceGone, "it has no global transaction ids")
+	}
+	return s.o.Adopt(ctx, pos)
 }
 
 func orNone(rules string) string {
@@ -133,9 +147,16 @@ func (s *Set) resume(ctx context.Context, t *Table, low source.Position) (*conne
 		st = &TableState{UUID: tb.UUID(), Copied: true}
 		s.state.Tables[t.ID.String()] = st
 	}
-	if own != nil && own.Properties[PropSource] != s.o.Identity {
-		return nil, errs.Userf(errs.SourceGone, "start pipeline %s: the positions of the lake table %s are of the server %q, but the source is now %q; drop the table to copy it again",
-			s.o.Pipeline, t.ID, own.Properties[PropSource], s.o.Identity)
+	var adopted source.Position // of own, where another server has taken over
+	if own != nil && own.Properties[PropSource] != s.o.Identity && !st.Recopy {
+		was, err := s.o.Parse(own.Properties[PropPosition])
+		if err != nil {
+			return nil, err
+		}
+		if adopted, err = s.adopt(ctx, was); err != nil {
+			return nil, errs.New(errs.ClassOf(err), errs.KindOf(err), "start pipeline %s: the positions of the lake table %s are of the server %q, but the source is now %q, which cannot take over (%w); drop the table to copy it again",
+				s.o.Pipeline, t.ID, own.Properties[PropSource], s.o.Identity, err)
+		}
 	}
 	if own != nil && s.o.State != nil && epochOf(own) > s.o.State.Epoch {
 		return nil, errs.New(errs.Conflict, errs.Fenced, "start pipeline %s: the lake table %s was committed by a later start (epoch %d) than the state in %s knows (%d): another process runs the pipeline, or the state was restored from a copy",
@@ -158,7 +179,7 @@ func (s *Set) resume(ctx context.Context, t *Table, low source.Position) (*conne
 		t.Stopped = "others have expired its snapshots of this pipeline, which did not end in order: it is not known which changes it has; CALL sys.resnapshot copies it again"
 	}
 	if st.Recopy {
-		t.Definitions, t.Stopped, t.replace = nil, "", true
+		t.Definitions, t.Stopped, t.replace, t.repair = nil, "", true, st.Repair
 		return own, nil
 	}
 	if t.Definitions != nil && t.Stopped == "" {
@@ -190,6 +211,9 @@ func (s *Set) resume(ctx context.Context, t *Table, low source.Position) (*conne
 	t.Snapshot, t.seq = own.ID, own.Identifier
 	if t.Start, err = s.o.Parse(own.Properties[PropPosition]); err != nil {
 		return nil, err
+	}
+	if adopted != nil {
+		t.Start = adopted
 	}
 	if low != nil && st.Copied && low.Covers(t.Start) {
 		t.Start = low
@@ -309,6 +333,7 @@ func (s *Set) create(ctx context.Context, t *Table, definitions []*source.Table,
 	st := &TableState{UUID: tb.UUID(), Sources: definitions, Rules: s.rulesOf(t), Making: t.making}
 	if was != nil && t.replace {
 		st.Ignored = t.ignored
+		st.Repair = was.Repair
 		st.Recopy, st.Snapshot, st.Seq = true, was.Snapshot, was.Seq
 	}
 	s.state.Tables[t.ID.String()] = st

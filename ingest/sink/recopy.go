@@ -6,10 +6,12 @@ import (
 	"slices"
 
 	"github.com/thermocline/thermocline/catalog"
+	"github.com/thermocline/thermocline/connector"
 	"github.com/thermocline/thermocline/ingest/evolve"
 	"github.com/thermocline/thermocline/ingest/source"
 	"github.com/thermocline/thermocline/ingest/transform"
 	"github.com/thermocline/thermocline/internal/errs"
+	"github.com/thermocline/thermocline/internal/vector"
 )
 
 // Add opens one more lake table, as Open does. One that cannot be written is added
@@ -51,19 +53,21 @@ func (s *Set) MarkRecopy(t *Table, yes bool) {
 
 // Recopy makes a table that is followed, or stopped, wait for a copy. Its rows
 // stay as they are, at the position that they have, until the copied ones replace
-// them in one step. Nothing of it may wait for a commit.
-func (s *Set) Recopy(ctx context.Context, t *Table) error {
+// them in one step; with repair only the rows that differ are written. Nothing of it
+// may wait for a commit.
+func (s *Set) Recopy(ctx context.Context, t *Table, repair bool) error {
 	st := s.state.Tables[t.ID.String()]
 	if st == nil { // it was never copied
 		t.Start, t.Stopped = nil, ""
 		return nil
 	}
-	st.Recopy, st.Stopped, st.Position, st.Next = true, "", "", nil
+	st.Recopy, st.Repair, st.Stopped, st.Position, st.Next = true, repair, "", "", nil
 	if err := s.SaveState(ctx); err != nil {
 		return err
 	}
 	err := t.discard(ctx)
 	t.Start, t.Stopped, t.Definitions, t.Copying = nil, "", nil, nil
+	t.repair = repair
 	t.replace, t.CaughtUp, t.evolved, t.truncate, t.unshaped = true, false, false, false, false
 	return err
 }
@@ -136,7 +140,7 @@ type Aside struct{ t *Table }
 // Aside begins such a copy of a table that Create has prepared.
 func (s *Set) Aside(t *Table) *Aside {
 	x := &Table{ID: t.ID, Sources: t.Sources, Definitions: t.Definitions, set: &Set{o: s.o}, table: t.table, commit: t.commit,
-		write: t.write, shard: t.shard, shapes: t.shapes, replace: t.replace}
+		write: t.write, shard: t.shard, shapes: t.shapes, replace: t.replace, repair: t.repair}
 	x.set.Tables = []*Table{x} // memory that is short is made here, not in the others' writers
 	t.write = nil
 	return &Aside{x}
@@ -150,6 +154,50 @@ func (x *Aside) Append(ctx context.Context, def *source.Table, rows source.Rows)
 // From is Table.From.
 func (x *Aside) From(o transform.Origin) { x.t.From(o) }
 
+// Repairs returns the lake table whose rows are to be repaired, nil when they are to
+// be replaced. Only tables whose rows have a key that deletes find, and that keep
+// the last row of each, can be.
+func (x *Aside) Repairs() connector.Readable {
+	if !x.t.repair {
+		return nil
+	}
+	r, ok := x.t.table.(connector.Readable)
+	s := x.t.table.Schema()
+	o := s.Options
+	if e := o["merge-engine"]; !ok || len(s.PrimaryKeys) == 0 || e != "" && e != "deduplicate" || o["sequence.field"] != "" || o["rowkind.field"] != "" || o["changelog-producer"] == "input" {
+		return nil
+	}
+	return r
+}
+
+// Whole says that a copy replaces all rows of a table.
+func (s *Set) Whole(t *Table) { t.repair = false }
+
+// Whole says that the rows are replaced after all.
+func (x *Aside) Whole() { x.t.repair = false }
+
+// Shape is how rows of a source table become those of the lake.
+func (x *Aside) Shape(id source.ID) *transform.Shape { return x.t.shapes[id] }
+
+// Write adds rows of the lake table, with their kinds.
+func (x *Aside) Write(ctx context.Context, b *vector.Batch) error {
+	t := x.t
+	if err := t.openWriter(ctx, true); err != nil {
+		return err
+	}
+	err := t.write.Write(ctx, b)
+	if errs.Is(err, errs.MemoryLimit) {
+		if err = t.set.relieve(ctx); err == nil {
+			err = t.write.Write(ctx, b)
+		}
+	}
+	t.rows += int64(b.Rows())
+	return err
+}
+
+// Forget makes the low-water position unknown: the log does not lead on from it.
+func (s *Set) Forget() { s.state.Position, s.dirty = "", true }
+
 // Finish makes files of everything appended.
 func (x *Aside) Finish(ctx context.Context) error { return x.t.flush(ctx) }
 
@@ -161,7 +209,7 @@ func (x *Aside) Discard(ctx context.Context) error { return x.t.discard(ctx) }
 func (s *Set) CommitAside(ctx context.Context, t *Table, x *Aside, pos source.Position) (rows int64, err error) {
 	t.pending, t.rows, t.bytes = x.t.pending, x.t.rows, x.t.bytes
 	t.Read += x.t.Read
-	t.write = x.t.write
+	t.write, t.repair = x.t.write, x.t.repair
 	x.t.pending, x.t.write = nil, nil
 	rows, err = s.CommitCopy(ctx, t, pos)
 	if err != nil {

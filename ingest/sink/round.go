@@ -108,7 +108,7 @@ func (s *Set) CommitCopy(ctx context.Context, t *Table, pos source.Position) (ro
 	rows = t.committed()
 	t.Start, t.checked = pos, max(t.checked, t.Snapshot)
 	st := s.state.Tables[t.ID.String()]
-	st.Copied, st.Recopy, st.Making, t.replace, t.making = true, false, false, false, false
+	st.Copied, st.Recopy, st.Repair, st.Making, t.replace, t.repair, t.making = true, false, false, false, false, false, false
 	// The writer of the copy does not compact; the next one does.
 	if err := t.closeWriter(); err != nil {
 		return rows, err
@@ -145,7 +145,7 @@ func (t *Table) commitRows(ctx context.Context, messages []connector.CommitMessa
 		phase = "snapshot"
 	}
 	c := &connector.Committable{
-		Identifier: s.state.Seq, Epoch: s.state.Epoch, After: t.newest, Messages: messages, EvenIfEmpty: evenIfEmpty || t.truncate, Overwrite: t.truncate || t.replace,
+		Identifier: s.state.Seq, Epoch: s.state.Epoch, After: t.newest, Messages: messages, EvenIfEmpty: evenIfEmpty || t.truncate, Overwrite: t.truncate || t.replace && !t.repair,
 		Properties: map[string]string{
 			PropPipeline: s.o.Pipeline, PropEpoch: strconv.FormatInt(s.state.Epoch, 10), PropSeq: strconv.FormatInt(s.state.Seq, 10),
 			PropSource: s.o.Identity, PropPosition: pos.String(), PropPhase: phase, PropSchema: t.print,

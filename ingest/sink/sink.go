@@ -59,6 +59,9 @@ type Options struct {
 	State    *State // what ReadState returned
 	// Rules shape rows; nil passes them as they are.
 	Rules *transform.Rules
+	// Adopt returns a position of another server as the present one has it, or why it
+	// has not all of its transactions, or not the log after them; nil: it never has.
+	Adopt func(context.Context, source.Position) (source.Position, error)
 	// Policy is what is said of schema changes; nil is LENIENT.
 	Policy *evolve.Policy
 	// Live is where the tables are read before they are committed; nil: nowhere.
@@ -124,6 +127,7 @@ type Table struct {
 	stamped                     int64                          // rows of its transaction
 	warned                      time.Time
 	replace                     bool          // the copy replaces the rows that are there
+	repair                      bool          // or changes those that differ
 	making                      bool          // TableState.Making
 	newest                      int64         // own snapshot, negative: none
 	lag                         time.Duration // see Lag

@@ -52,6 +52,8 @@ type TableState struct {
 	Making bool `json:"making,omitempty"`
 	// Recopy asks for a copy whose rows replace what the table has.
 	Recopy bool `json:"recopy,omitempty"`
+	// Repair asks for one that writes only what differs.
+	Repair bool `json:"repair,omitempty"`
 	// Stopped is why the table is not followed any more, at Position.
 	Stopped  string `json:"stopped,omitempty"`
 	Position string `json:"position,omitempty"`
@@ -119,8 +121,9 @@ func ReadState(ctx context.Context, files fileio.FileIO, dir string) (*State, er
 }
 
 // Recopy notes that a lake table of a pipeline, which must not run, is to be
-// copied again: its rows stay until the new ones replace them in one step.
-func Recopy(ctx context.Context, files fileio.FileIO, dir, pipeline, table string) error {
+// copied again: its rows stay until the new ones replace them in one step. With
+// repair only what differs is written.
+func Recopy(ctx context.Context, files fileio.FileIO, dir, pipeline, table string, repair bool) error {
 	s, err := ReadState(ctx, files, dir)
 	if err != nil {
 		return err
@@ -132,7 +135,7 @@ func Recopy(ctx context.Context, files fileio.FileIO, dir, pipeline, table strin
 		}
 		return errs.Userf(errs.UnknownTable, "copy %s again: it is no lake table of the pipeline %s; %s", table, pipeline, known)
 	}
-	s.Tables[table].Recopy = true
+	s.Tables[table].Recopy, s.Tables[table].Repair = true, repair
 	return s.write(ctx, files, dir)
 }
 

@@ -95,6 +95,14 @@ type Measured interface {
 	Backlog(ctx context.Context) (func(Position) int64, error)
 }
 
+// Adopting is a Source that may take over from another server of its kind: both
+// name transactions alike.
+type Adopting interface {
+	// Adopt returns a position that was of another server as this one has it. Errors:
+	// of kind errs.SourceGone when it lacks transactions of it, or the log after it.
+	Adopt(ctx context.Context, p Position) (Position, error)
+}
+
 // Position is a set of transactions: everything up to a point of the source's
 // log. It is immutable.
 type Position interface {

@@ -25,6 +25,9 @@ type PipelineControl interface {
 	// Resnapshot copies the lake table "database.table" of a pipeline again; its
 	// new rows replace the old ones in one step.
 	Resnapshot(ctx context.Context, name, table string) error
+	// Repair compares a lake table with its source and writes what differs, in one
+	// step; an empty table is all tables of the pipeline.
+	Repair(ctx context.Context, name, table string) error
 	// Writer names the pipeline that runs, or is starting, and writes a table, or
 	// any table of the database where id names none; "" when none does.
 	Writer(catalogName string, id catalog.Identifier) string

@@ -63,6 +63,7 @@ var pipelineProcedures = []connector.Procedure{
 	{Name: "pause_pipeline", Params: []connector.Parameter{{Name: "name", Type: catalog.TString, Required: true}}},
 	{Name: "resume_pipeline", Params: []connector.Parameter{{Name: "name", Type: catalog.TString, Required: true}}},
 	{Name: "drop_pipeline", Params: []connector.Parameter{{Name: "name", Type: catalog.TString, Required: true}}},
+	{Name: "repair_pipeline", Params: []connector.Parameter{{Name: "name", Type: catalog.TString, Required: true}, {Name: "table", Type: catalog.TString}}},
 	{Name: "resnapshot", Params: []connector.Parameter{{Name: "name", Type: catalog.TString, Required: true}, {Name: "table", Type: catalog.TString, Required: true}}},
 }
 
@@ -84,6 +85,8 @@ func (s *Session) callPipeline(ctx context.Context, x *syntax.Call, d connector.
 		err = p.Resume(ctx, args["name"])
 	case "drop_pipeline":
 		err = p.Drop(ctx, args["name"])
+	case "repair_pipeline":
+		err = p.Repair(ctx, args["name"], args["table"])
 	case "resnapshot":
 		err = p.Resnapshot(ctx, args["name"], args["table"])
 	}

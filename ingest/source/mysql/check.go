@@ -307,6 +307,26 @@ func (s *Source) executed(ctx context.Context, q queryer) (*gomysql.MysqlGTIDSet
 	return parseMySQLSet(g)
 }
 
+var _ source.Adopting = (*Source)(nil)
+
+// Adopt implements source.Adopting: a server that has every transaction of a position
+// by its GTID leads on from there, whatever its files are.
+func (s *Source) Adopt(ctx context.Context, x source.Position) (source.Position, error) {
+	sv, err := s.check(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p, ok := x.(position)
+	if !ok || p.flavor == filePos {
+		return nil, errs.New(errs.User, errs.SourceGone, "resume at %s: the saved position is a place in the files of another server: it has no GTIDs", s.Address())
+	}
+	p.file, p.pos = "", 0
+	if err := s.checkPosition(ctx, sv, p); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
 // checkPosition verifies that the log after p is still there and is the log
 // that p came from.
 func (s *Source) checkPosition(ctx context.Context, sv *server, p position) error {
