@@ -49,6 +49,7 @@ var (
 	ErrGroupName   = errors.New("wrong name of a capture group")
 	ErrUnsupported = errors.New("unsupported")
 	ErrTimeout     = errors.New("too many steps")
+	ErrEnded       = errors.New("the match is not wanted any more")
 	ErrStack       = errors.New("stack overflow")
 )
 
@@ -79,6 +80,8 @@ func (e *SyntaxError) Unwrap() error { return e.Err }
 type Limits struct {
 	Steps int // of the machine; 0: 100 million
 	Stack int // entries; 0: a million
+	// Done, when closed, ends the match. nil never does.
+	Done <-chan struct{}
 }
 
 // Regexp is a compiled pattern. It is safe for concurrent use.

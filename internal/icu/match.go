@@ -5,7 +5,7 @@ import "unicode/utf8"
 // Match finds the first match in s, valid UTF-8, at or after the byte offset
 // from. last is where the match before ended (\G). It returns the byte offsets of
 // the match and of the groups, -1 for a group that took no part; nil when there
-// is no match. Errors: ErrTimeout, ErrStack.
+// is no match. Errors: ErrTimeout, ErrStack, ErrEnded.
 func (re *Regexp) Match(s []byte, from, last int, l Limits) ([]int, error) {
 	if l.Steps == 0 {
 		l.Steps = 100_000_000
@@ -13,7 +13,7 @@ func (re *Regexp) Match(s []byte, from, last int, l Limits) ([]int, error) {
 	if l.Stack == 0 {
 		l.Stack = 1_000_000
 	}
-	m := &machine{re: re, s: s, all: s, steps: l.Steps, limit: l.Stack, last: last, slots: make([]int, re.slots)}
+	m := &machine{re: re, s: s, all: s, left: l.Steps, done: l.Done, limit: l.Stack, last: last, slots: make([]int, re.slots)}
 	for at := from; at <= len(s); {
 		if re.prefix >= 0 {
 			for at < len(s) {
@@ -54,7 +54,9 @@ type machine struct {
 	all   []byte // what assertions see
 	slots []int
 	stack []frame
-	steps int
+	steps int // before the next look at the limits
+	left  int // that are allowed after those
+	done  <-chan struct{}
 	limit int
 	last  int
 	err   error
@@ -155,6 +157,28 @@ func (m *machine) one(in *inst, at int) int {
 	return n
 }
 
+// stretch is the number of steps between two looks at the limits.
+const stretch = 1 << 16
+
+// more allows the next steps, unless there were too many or they are not wanted any
+// more.
+func (m *machine) more() bool {
+	m.left += m.steps // what was taken beyond the stretch
+	select {
+	case <-m.done:
+		m.err = ErrEnded
+		return false
+	default:
+	}
+	if m.left < 0 {
+		m.err = ErrTimeout
+		return false
+	}
+	m.steps = min(m.left, stretch)
+	m.left -= m.steps
+	return true
+}
+
 // run executes from pc at a position to opMatch and returns where that is. Ways
 // not taken stay on the stack when it succeeds.
 func (m *machine) run(pc, at int) (end int, matched bool) {
@@ -164,8 +188,7 @@ func (m *machine) run(pc, at int) (end int, matched bool) {
 		if m.err != nil {
 			return 0, false
 		}
-		if m.steps--; m.steps < 0 {
-			m.err = ErrTimeout
+		if m.steps--; m.steps < 0 && !m.more() {
 			return 0, false
 		}
 		in := &m.re.prog[pc]

@@ -37,3 +37,26 @@ func TestEnded(t *testing.T) {
 		}
 	}
 }
+
+// A match that backtracks for long ends when its statement does.
+func TestEndedMatch(t *testing.T) {
+	done := make(chan struct{})
+	ctx := NewContext()
+	ctx.Done = done
+	e, err := Call(ctx, "REGEXP_LIKE", Column(0, TString(100, DefaultCollation), "s"), Literal(StringValue("(?=(a+)+$)x", "")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := vector.New(vector.Str, 1)
+	v.AppendString("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab")
+	b := &vector.Batch{Len: 1, Seq: -1, Cols: []*vector.Vec{v}}
+	if _, err := e.Eval(ctx, b); !errs.Is(err, errs.RegexpTimeout) {
+		t.Errorf("%v, want a timeout", err)
+	}
+	go close(done)
+	for err = nil; !errs.Is(err, errs.Killed); {
+		if _, err = e.Eval(ctx, b); err == nil {
+			t.Fatal("it matched")
+		}
+	}
+}

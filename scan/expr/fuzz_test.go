@@ -134,7 +134,7 @@ func FuzzTemporal(f *testing.F) {
 		_, _ = parsePath(format)
 		_, _, _ = intervalFields([]byte(s), 4, true)
 		if m, err := compileRegexp(format, "", true, "x"); err == nil {
-			_, _ = m.matches([]byte(s))
+			_, _ = m.matches(NewContext(), []byte(s))
 		}
 		_ = compileLike([]byte(format), '\\', collations["utf8mb4_general_ci"].ready()).match([]byte(s))
 		_ = vector.BatchRows

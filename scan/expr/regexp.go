@@ -187,10 +187,20 @@ var regexpErrors = []struct {
 }
 
 // regexpLimits let a match take about half a second and 24 MB.
-var regexpLimits = icu.Limits{Steps: 50_000_000, Stack: 1_000_000}
+func regexpLimits(ctx *Context) icu.Limits {
+	return icu.Limits{Steps: 50_000_000, Stack: 1_000_000, Done: ctx.Done}
+}
+
+// regexpError is the error of a match.
+func (c *Context) regexpError(err error) error {
+	if ended := c.Ended(); ended != nil && errors.Is(err, icu.ErrEnded) {
+		return ended
+	}
+	return regexpError(err)
+}
 
 // matches reports whether a part of s matches.
-func (m *matcher) matches(s []byte) (bool, error) {
+func (m *matcher) matches(ctx *Context, s []byte) (bool, error) {
 	if m.alike(s) {
 		return m.re.Match(s), nil
 	}
@@ -198,9 +208,9 @@ func (m *matcher) matches(s []byte) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	loc, err := re.Match(s, 0, 0, regexpLimits)
+	loc, err := re.Match(s, 0, 0, regexpLimits(ctx))
 	if err != nil {
-		return false, regexpError(err)
+		return false, ctx.regexpError(err)
 	}
 	return loc != nil, nil
 }
@@ -313,7 +323,7 @@ func regexpLike(ev *evaluation, match func(i int) (*matcher, error)) func(i int,
 		if err != nil {
 			return err
 		}
-		ok, err := m.matches(ev.args[0].Bytes(i))
+		ok, err := m.matches(ev.ctx, ev.args[0].Bytes(i))
 		if ok {
 			out.I8s[i] = 1
 		}
@@ -331,14 +341,14 @@ func (ev *evaluation) option(k, i int, def int64) int64 {
 
 // find calls f for the matches from character position pos until f returns
 // false. Offsets are into s.
-func (m *matcher) find(s []byte, pos int64, f func(loc []int) bool) error {
+func (m *matcher) find(ctx *Context, s []byte, pos int64, f func(loc []int) bool) error {
 	count := int64(utf8.RuneCount(s))
 	if pos < 1 || pos > count && !(pos == 1) {
 		return errs.Userf(errs.RegexpIndex, "Index out of bounds in regular expression search.")
 	}
 	at := byteOffset(s, int(pos-1))
 	if !m.alike(s) || m.caret && (at > 0 || m.empty) {
-		return m.findSlow(s, at, f)
+		return m.findSlow(ctx, s, at, f)
 	}
 	if at == 0 && !m.empty {
 		for _, loc := range m.re.FindAllSubmatchIndex(s, -1) {
@@ -377,15 +387,15 @@ func (m *matcher) find(s []byte, pos int64, f func(loc []int) bool) error {
 }
 
 // findSlow is find by the engine that backtracks.
-func (m *matcher) findSlow(s []byte, at int, f func(loc []int) bool) error {
+func (m *matcher) findSlow(ctx *Context, s []byte, at int, f func(loc []int) bool) error {
 	re, err := m.slow()
 	if err != nil {
 		return err
 	}
 	for last := at; at <= len(s); {
-		loc, err := re.Match(s, at, last, regexpLimits)
+		loc, err := re.Match(s, at, last, regexpLimits(ctx))
 		if err != nil {
-			return regexpError(err)
+			return ctx.regexpError(err)
 		}
 		if loc == nil || !f(loc) {
 			return nil
@@ -413,7 +423,7 @@ func regexpInstr(ev *evaluation, match func(i int) (*matcher, error)) func(i int
 		if after != 0 && after != 1 {
 			return errs.Userf(errs.WrongArguments, "Incorrect arguments to regexp_instr: return_option must be 1 or 0.")
 		}
-		return m.find(s, ev.option(2, i, 1), func(loc []int) bool {
+		return m.find(ev.ctx, s, ev.option(2, i, 1), func(loc []int) bool {
 			if n--; n > 0 {
 				return true
 			}
@@ -432,7 +442,7 @@ func regexpSubstr(ev *evaluation, match func(i int) (*matcher, error)) func(i in
 		s := ev.args[0].Bytes(i)
 		n := max(ev.option(3, i, 1), 1)
 		found := false
-		err = m.find(s, ev.option(2, i, 1), func(loc []int) bool {
+		err = m.find(ev.ctx, s, ev.option(2, i, 1), func(loc []int) bool {
 			if n--; n > 0 {
 				return true
 			}
@@ -461,7 +471,7 @@ func regexpReplace(ev *evaluation, match func(i int) (*matcher, error)) func(i i
 		var dst []byte
 		at, k := 0, int64(0)
 		var bad error
-		err = m.find(s, ev.option(3, i, 1), func(loc []int) bool {
+		err = m.find(ev.ctx, s, ev.option(3, i, 1), func(loc []int) bool {
 			k++
 			if n > 0 && k != n {
 				return k < n

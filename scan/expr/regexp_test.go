@@ -36,7 +36,7 @@ func replaced(p, flags, s string, slow bool) any {
 	}
 	var dst []byte
 	at := 0
-	err = m.find([]byte(s), 1, func(loc []int) bool {
+	err = m.find(NewContext(), []byte(s), 1, func(loc []int) bool {
 		dst = append(dst, s[at:loc[0]]...)
 		dst, _ = m.expand(dst, []byte("<$0>"), []byte(s), loc)
 		at = loc[1]
