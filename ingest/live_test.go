@@ -243,12 +243,10 @@ func (b *bank) watch(l *lake, reg *live.Registry, done *atomic.Bool, linger time
 	return last, views
 }
 
-// reluctant is a lake whose commits fail now and then, before anything happens.
+// reluctant is a lake whose commits fail, before anything happens, when fail says.
 type reluctant struct {
 	catalog.Writable
-	every   int64
-	n       *atomic.Int64
-	willing *atomic.Bool // they fail no more
+	fail func() error
 }
 
 func (k reluctant) AlterTable(ctx context.Context, id catalog.Identifier, changes []catalog.SchemaChange) error {
@@ -291,8 +289,8 @@ type reluctantCommit struct {
 }
 
 func (c reluctantCommit) Commit(ctx context.Context, x *connector.Committable) (connector.CommitResult, error) {
-	if c.k.n.Add(1)%c.k.every == 0 && !c.k.willing.Load() {
-		return connector.CommitResult{}, errs.New(errs.Unavailable, errs.KindNone, "the store does not answer")
+	if err := c.k.fail(); err != nil {
+		return connector.CommitResult{}, err
 	}
 	return c.TableCommit.Commit(ctx, x)
 }
@@ -312,7 +310,12 @@ func TestLive(t *testing.T) {
 	var commits atomic.Int64
 	var willing atomic.Bool
 	o.OpenLake = func(context.Context, map[string]string) (*Lake, error) {
-		return &Lake{Catalog: reluctant{l.catalog, 41, &commits, &willing}, Files: l.files, Root: l.dir}, nil
+		return &Lake{Catalog: reluctant{l.catalog, func() error {
+			if commits.Add(1)%41 == 0 && !willing.Load() {
+				return errs.New(errs.Unavailable, errs.KindNone, "the store does not answer")
+			}
+			return nil
+		}}, Files: l.files, Root: l.dir}, nil
 	}
 	r := start(t, o, b.yaml())
 	var done atomic.Bool
@@ -405,4 +408,127 @@ func (s *server) killStreams() {
 	for _, id := range ids {
 		s.db.Exec(fmt.Sprintf("KILL %d", id)) //nolint:errcheck // it may be gone
 	}
+}
+
+// untilLive waits until what is read live satisfies check, and returns what check said
+// last otherwise.
+func untilLive(t *testing.T, l *lake, reg *live.Registry, check func(v *live.View) string) {
+	t.Helper()
+	eventually(t, func() string {
+		f := reg.Find(l.dir, "bank.clock")
+		if f == nil {
+			return "no feed"
+		}
+		v, err := f.Ask(context.Background())
+		if err != nil || v == nil {
+			return fmt.Sprintf("no view: %v, %+v", err, f.End())
+		}
+		defer v.Release()
+		return check(v)
+	})
+}
+
+// TestLiveLost: where rows that were read live will never be committed, or not
+// before the pipeline runs again, nothing older is read.
+func TestLiveLost(t *testing.T) {
+	srv := newServer(t)
+	b := newBank(t, srv, 2)
+	l := newLake(t)
+	var reg live.Registry
+	o := l.options()
+	o.Live = &reg
+	var broken atomic.Bool
+	o.OpenLake = func(context.Context, map[string]string) (*Lake, error) {
+		return &Lake{Catalog: reluctant{l.catalog, func() error {
+			if broken.Load() {
+				return errs.Corruptf("the store is broken for good")
+			}
+			return nil
+		}}, Files: l.files, Root: l.dir}, nil
+	}
+	yaml := strings.Replace(b.yaml(), "commit.interval: 100 ms", "commit.interval: 1 s", 1)
+	r := start(t, o, yaml)
+	seen := func(v *live.View) string {
+		for _, x := range v.Tables {
+			if x.Committed != "" && !strings.Contains(x.Committed, "not followed") {
+				return x.Committed
+			}
+		}
+		if got, want := b.read(l, v, "clock"), fmt.Sprintf("1|%d", len(b.history)-1); got != want {
+			return got + ", not " + want
+		}
+		return ""
+	}
+	untilLive(t, l, &reg, seen)
+	// A row that was read live, and an UPDATE right after it that stops its table.
+	for {
+		b.transact(1)
+		waits := false
+		untilLive(t, l, &reg, func(v *live.View) string {
+			waits = v.Tables["bank.log"].Rows != nil
+			return seen(v)
+		})
+		if waits {
+			break
+		}
+	}
+	srv.exec("UPDATE bank.log SET n = -1")
+	untilLive(t, l, &reg, func(v *live.View) string {
+		x := v.Tables["bank.log"]
+		if x.Committed == "" {
+			return "it is followed"
+		}
+		if committed := len(l.rows("bank.log")); x.Lost != (committed < b.logged) {
+			t.Errorf("lost: %v, with %d of %d rows committed", x.Lost, committed, b.logged)
+		}
+		return seen(v)
+	})
+	// Commits fail for good while rows are read live.
+	for waits := false; !waits; {
+		b.transact(0)
+		untilLive(t, l, &reg, func(v *live.View) string {
+			waits = v.Tables["bank.clock"].Rows != nil
+			if waits {
+				broken.Store(true)
+			}
+			return seen(v)
+		})
+	}
+	f := reg.Find(l.dir, "bank.clock")
+	eventually(t, func() string {
+		if f.End() == nil {
+			return "it runs"
+		}
+		return ""
+	})
+	if f.End().Whole || !strings.Contains(f.End().Reason, "broken for good") {
+		t.Fatalf("ended %+v", f.End())
+	}
+	broken.Store(false)
+	last := len(b.history) - 1
+	if err := r.Unpause(context.Background(), "test"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() string {
+		g := reg.Find(l.dir, "bank.clock")
+		if g == f {
+			return "the old feed"
+		}
+		v := g.Current()
+		if v == nil {
+			if g.End() == nil && !g.Owes() {
+				t.Error("older rows are read")
+			}
+			return "no view"
+		}
+		defer v.Release()
+		if v.Tables["bank.clock"].Committed == "" {
+			if got, want := b.read(l, v, "clock"), fmt.Sprintf("1|%d", last); got != want {
+				t.Errorf("%s is read, after %s", got, want)
+			}
+			return ""
+		}
+		return v.Tables["bank.clock"].Committed
+	})
+	end(t, r)
 }

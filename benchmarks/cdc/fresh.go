@@ -100,15 +100,63 @@ func fresh(ctx context.Context, dir string, m *mariadb.Server, db *sql.DB, next 
 	time.Sleep(3 * time.Second) // the last ones
 	done.Store(true)
 	wg.Wait()
-	if err := errors.Join(append(failed, err)...); err != nil {
+	all := len(log.at)
+	scans, scanned := whole(ctx, asked, modes, db, &log, next+n)
+	if err := errors.Join(append(failed, err, scanned)...); err != nil {
 		return err
 	}
 	fmt.Printf("\n%d changes in %.0f s, ten a transaction, into a table of %d rows; %.1f CPU s of the server with its clients' queries\n\n", n, wall.Seconds(), *rows, cpu.Seconds())
 	fmt.Printf("| freshness | p50 | p90 | p99 | most | questions | of which one takes, p50 | p99 |\n|---|---|---|---|---|---|---|---|\n")
 	for _, p := range pollers {
-		p.report(len(log.at))
+		p.report(all)
 	}
+	fmt.Printf("\n%s\n", scans)
 	return nil
+}
+
+const scan = "SELECT status, COUNT(*), SUM(amount) FROM anchor.orders GROUP BY status"
+
+// whole measures a query over the whole table, while changes go on.
+func whole(ctx context.Context, asked *sql.DB, modes []string, db *sql.DB, log *sent, next int) (string, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	changed := make(chan error, 1)
+	go func() {
+		_, err := steady(ctx, db, log, next)
+		changed <- err
+	}()
+	out := "the whole table (`" + scan + "`), best of ten:"
+	for _, mode := range modes {
+		conn, err := asked.Conn(ctx)
+		if err != nil {
+			return "", err
+		}
+		defer conn.Close()
+		if _, err := conn.ExecContext(ctx, "SET lake_freshness = '"+mode+"'"); err != nil {
+			return "", err
+		}
+		best := time.Hour
+		for range 10 {
+			begin := time.Now()
+			r, err := conn.QueryContext(ctx, scan)
+			if err != nil {
+				return "", err
+			}
+			for r.Next() {
+			}
+			if err := errors.Join(r.Err(), r.Close()); err != nil {
+				return "", err
+			}
+			best = min(best, time.Since(begin))
+			time.Sleep(300 * time.Millisecond)
+		}
+		out += fmt.Sprintf(" %s %v", mode, best.Round(time.Millisecond))
+	}
+	cancel()
+	if err := <-changed; !errors.Is(err, context.Canceled) {
+		return out, err
+	}
+	return out, nil
 }
 
 // steady changes the table for a while, at the wanted rate.
