@@ -307,11 +307,15 @@ func TestLive(t *testing.T) {
 	budget := memory.New("ingest", 24<<20)
 	o := l.options()
 	o.Live, o.Budget = &reg, budget
-	var commits atomic.Int64
+	var commits, until atomic.Int64
 	var willing atomic.Bool
 	o.OpenLake = func(context.Context, map[string]string) (*Lake, error) {
 		return &Lake{Catalog: reluctant{l.catalog, func() error {
-			if commits.Add(1)%41 == 0 && !willing.Load() {
+			now := time.Now().UnixMilli()
+			if commits.Add(1)%41 == 0 {
+				until.Store(now + 300) // of all tables
+			}
+			if now < until.Load() && !willing.Load() {
 				return errs.New(errs.Unavailable, errs.KindNone, "the store does not answer")
 			}
 			return nil
