@@ -135,7 +135,13 @@ endurance: build ## an hour and more of kills, writers side by side and a steady
 
 KILLS ?= 200
 RESTARTS ?= 20
-.PHONY: nemesis
+.PHONY: nemesis test-cdc
+test-cdc: ## all tests of pipelines against MariaDB, and against a private MySQL 9.7; needs ../shared
+	@eval "$$(.ci/deps)"; export THERMOCLINE_TOOLS=required THERMOCLINE_SHARED=required; go test -count=1 -timeout 60m ./ingest/... || exit 1; \
+	dir=$$(mktemp -d) && ../shared/oracles/mysql/mysql.sh start $$dir $(MYSQL_PORT) --innodb-buffer-pool-size=64M --max-connections=200 || exit 1; \
+	THERMOCLINE_MYSQL_PORT=$(MYSQL_PORT) go test -p 1 -count=1 -timeout 60m ./ingest/...; code=$$?; ../shared/oracles/mysql/mysql.sh stop $$dir; rm -rf $$dir; exit $$code
+
+MYSQL_PORT ?= 13397
 nemesis: build ## a pipeline killed KILLS times, its MariaDB restarted RESTARTS times, connections cut, the object store failing; NEMESIS="--seed 7 --rate 500" says more
 	@eval "$$(.ci/deps)"; go run ./benchmarks/endurance nemesis --binary bin/thermocline --kills $(KILLS) --restarts $(RESTARTS) --versitygw "$$THERMOCLINE_VERSITYGW" $(NEMESIS)
 

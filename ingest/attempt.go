@@ -302,6 +302,9 @@ func (a *attempt) create(ctx context.Context, t *sink.Table, tables []*source.Ta
 	for _, w := range warnings {
 		a.p.log.Warn(w)
 	}
+	if err := a.set.Intend(a.work, []*sink.Table{t}); err != nil {
+		return err
+	}
 	if err := a.set.Create(ctx, t, tables, schema); err != nil {
 		return err
 	}
@@ -420,6 +423,9 @@ func (a *attempt) beginChunks(t *sink.Table, tables []*source.Table, pos source.
 	}
 	for _, w := range warnings {
 		a.p.log.Warn(w)
+	}
+	if err := a.set.Intend(a.work, []*sink.Table{t}); err != nil {
+		return false, err
 	}
 	if err := a.set.BeginCopy(a.work, t, tables, schema, pos); err != nil {
 		a.doubt = true

@@ -32,6 +32,9 @@ func TestCopyInChunks(t *testing.T) {
 	value := map[string]string{"ci": "CONCAT(ELT(1 + seq % 5, 'a', 'B', 'ß', 'é', 'Zz'), seq)", "latin": "CONCAT('ö', seq)", "bin": "UNHEX(CONCAT('ff', HEX(seq), '00'))", "far": "IF(seq = 1, 9000000000000000000, CAST(seq AS SIGNED) * 3 - 100)",
 		"big": "18446744073709551615 - seq * 7", "dec": "CAST(seq AS SIGNED) / 7 - 20", "dt": "'1000-01-01' + INTERVAL seq * 12345678 SECOND", "flt": "seq / 3.0e0 * POW(-10, seq % 30)", "uid": "UUID()", "pair": "seq % 5, CONCAT('k', seq)"}
 	var names []string
+	if srv.mysql {
+		delete(keys, "uid")
+	}
 	for name, k := range keys {
 		cols, rows := k, "seq_1_to_300"
 		pk := "k"

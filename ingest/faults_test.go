@@ -603,6 +603,7 @@ func TestConnectionCut(t *testing.T) {
 // TestServerRestart restarts the server under a following pipeline.
 func TestServerRestart(t *testing.T) {
 	srv := newServer(t)
+	srv.onMariaDB("one that the test may stop")
 	srv.exec("CREATE DATABASE c; CREATE TABLE c.a (id INT PRIMARY KEY, v INT)", "INSERT INTO c.a SELECT seq, seq FROM seq_1_to_100")
 	l := newLake(t)
 	r := NewRunner(l.options())

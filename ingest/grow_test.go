@@ -42,9 +42,12 @@ func TestNewTables(t *testing.T) {
 	srv.exec("CREATE TABLE c.b (id INT PRIMARY KEY, v INT)", "INSERT INTO c.b VALUES (1,1)", "CREATE TABLE IF NOT EXISTS c.b (id INT)", "CREATE TABLE o.y (id INT PRIMARY KEY)", "CREATE TABLE c._a_gho LIKE c.a", "INSERT INTO c._a_gho VALUES (5,5)")
 	srv.same(l, r, "c.b")
 	srv.exec("INSERT INTO c.b VALUES (2,2)", "RENAME TABLE o.x TO c.x", "UPDATE c.x SET v = 8", "CREATE TABLE c.d LIKE c.x", "CREATE TABLE c.e AS SELECT * FROM c.x", "CREATE TABLE c.gone (id INT PRIMARY KEY); DROP TABLE c.gone",
-		"CREATE TABLE c.`period` (id INT PRIMARY KEY, v INT, f DATE, u DATE, PERIOD FOR p(f, u))", "INSERT INTO c.`period` VALUES (1, 1, '2026-01-01', '2026-02-01')", "INSERT INTO c.d VALUES (3,3)", "INSERT INTO c.a VALUES (2,2)")
+		"INSERT INTO c.d VALUES (3,3)", "INSERT INTO c.a VALUES (2,2)")
 	srv.same(l, r, "c.a", "c.b", "c.x", "c.d", "c.e")
-	l.same("c.period", "1|1|20454|20485") // days
+	if !srv.mysql { // a statement that no parser reads
+		srv.exec("CREATE TABLE c.`period` (id INT PRIMARY KEY, v INT, f DATE, u DATE, PERIOD FOR p(f, u))", "INSERT INTO c.`period` VALUES (1, 1, '2026-01-01', '2026-02-01')")
+		l.same("c.period", "1|1|20454|20485") // days
+	}
 	// One more table of a lake table that others feed: it is copied again, as a whole.
 	srv.exec("CREATE TABLE c.s2 LIKE c.s1; INSERT INTO c.s2 VALUES (1,2)", "INSERT INTO c.s1 VALUES (2,2)")
 	l.same("c.shards", "1|1|c.s1", "2|2|c.s1", "1|2|c.s2")

@@ -2,7 +2,6 @@ package ingest
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"log/slog"
 	"os"
@@ -24,36 +23,8 @@ import (
 	"github.com/thermocline/thermocline/ingest/source"
 	"github.com/thermocline/thermocline/ingest/source/mysql"
 	"github.com/thermocline/thermocline/internal/mariadb"
-	"github.com/thermocline/thermocline/internal/testkit"
 	"github.com/thermocline/thermocline/internal/vector"
 )
-
-// server is a private MariaDB with a connection.
-type server struct {
-	*mariadb.Server
-	t  *testing.T
-	db *sql.DB
-}
-
-func newServer(t *testing.T, options ...string) *server {
-	t.Helper()
-	s := testkit.MariaDB(t, options...)
-	db, err := sql.Open("mysql", s.DSN("mysql")+"?multiStatements=true")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { db.Close() })
-	return &server{s, t, db}
-}
-
-func (s *server) exec(stmts ...string) {
-	s.t.Helper()
-	for _, q := range stmts {
-		if _, err := s.db.Exec(q); err != nil {
-			s.t.Fatalf("%s: %v", q, err)
-		}
-	}
-}
 
 // lake is a warehouse in memory.
 type lake struct {

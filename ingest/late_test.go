@@ -153,6 +153,20 @@ func TestChangedWhileCopied(t *testing.T) {
 			return ""
 		})
 		end(t, r)
+		// A start that comes to nothing forgets nothing.
+		c = &crash{}
+		c.left.Store(1)
+		o.OpenLake = func(context.Context, map[string]string) (*Lake, error) {
+			return &Lake{Catalog: crashCatalog{l.catalog, c}, Files: crashFiles{l.files, c}, Root: l.dir}, nil
+		}
+		r = start(t, o, srv.yaml("c.a", ""))
+		eventually(t, func() string {
+			if !c.dead.Load() {
+				return "it lives"
+			}
+			return ""
+		})
+		end(t, r)
 		srv.exec("ALTER TABLE c.a ADD COLUMN w VARCHAR(10), DROP COLUMN gone, DROP PRIMARY KEY, ADD PRIMARY KEY (id, v); INSERT INTO c.a VALUES (1,2,'new')")
 		r = start(t, l.options(), srv.yaml("c.a", ""))
 		eventually(t, func() string { // before that the lake table may be gone for a moment

@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -44,12 +45,18 @@ func TestStartAtPlaces(t *testing.T) {
 	srv := newServer(t)
 	srv.exec("CREATE DATABASE c; CREATE TABLE c.a (id INT PRIMARY KEY, old INT); INSERT INTO c.a VALUES (1,1)", "ALTER TABLE c.a CHANGE old v BIGINT, ADD w INT")
 	var gtid, file, pos string
-	if err := srv.db.QueryRow("SELECT @@gtid_binlog_pos").Scan(&gtid); err != nil {
-		t.Fatal(err)
-	}
 	var x, y string
-	if err := srv.db.QueryRow("SHOW MASTER STATUS").Scan(&file, &pos, &x, &y); err != nil {
-		t.Fatal(err)
+	if srv.mysql {
+		if err := srv.db.QueryRow("SHOW BINARY LOG STATUS").Scan(&file, &pos, &x, &y, &gtid); err != nil {
+			t.Fatal(err)
+		}
+	} else {
+		if err := srv.db.QueryRow("SELECT @@gtid_binlog_pos").Scan(&gtid); err != nil {
+			t.Fatal(err)
+		}
+		if err := srv.db.QueryRow("SHOW MASTER STATUS").Scan(&file, &pos, &x, &y); err != nil {
+			t.Fatal(err)
+		}
 	}
 	srv.exec("INSERT INTO c.a VALUES (2,2,2)")
 	time.Sleep(2100 * time.Millisecond) // the log's times are seconds
@@ -78,5 +85,16 @@ func TestStartAtPlaces(t *testing.T) {
 		srv.exec("DELETE FROM c.a WHERE id = 10")
 		l.same("c.a", c.want...)
 		end(t, r)
+	}
+	if srv.mysql {
+		at, err := strconv.Atoi(pos)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := newLake(t)
+		r := start(t, l.options(), strings.Replace(srv.yaml("c.a", ""), "  tables:", fmt.Sprintf("  scan.startup.mode: specific-offset\n  scan.startup.specific-offset.file: %s\n  scan.startup.specific-offset.pos: %d\n  tables:", file, at+60), 1))
+		if why := failure(t, r); !strings.Contains(why, "no transaction ends at offset") {
+			t.Error(why)
+		}
 	}
 }

@@ -26,7 +26,7 @@ type nemesisFlags struct {
 	faults                       int
 	seed                         uint64
 	workers                      int
-	patience                     time.Duration
+	patience, alter              time.Duration
 }
 
 // nemesis is a run: a source under load, a pipeline into a lake, and what is
@@ -63,6 +63,7 @@ func runNemesis(ctx context.Context, args []string) (err error) {
 	fs.IntVar(&n.faults, "faults", 20, "so many of a thousand requests to the object store fail")
 	fs.IntVar(&n.workers, "workers", 4, "connections that change the source")
 	fs.Uint64Var(&n.seed, "seed", uint64(time.Now().UnixNano()), "of changes and faults")
+	fs.DurationVar(&n.alter, "alter", 5*time.Second, "about how often a definition changes")
 	fs.DurationVar(&n.patience, "patience", 5*time.Minute, "how long the pipeline may need at the end until it stands still")
 	if err := fs.Parse(args); err != nil {
 		return err
@@ -131,7 +132,7 @@ func (n *nemesis) run(ctx context.Context) (err error) {
 	for i := range n.workers {
 		all.Go(func() { n.load.work(work, rand.New(rand.NewPCG(n.seed, uint64(100+i)))) })
 	}
-	all.Go(func() { n.load.alter(work, rand.New(rand.NewPCG(n.seed, 21)), 3*time.Second) })
+	all.Go(func() { n.load.alter(work, rand.New(rand.NewPCG(n.seed, 21)), n.alter) })
 	all.Go(func() {
 		if err := n.watch(work); err != nil {
 			cancel(err)

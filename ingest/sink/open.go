@@ -135,8 +135,10 @@ func (s *Set) resume(ctx context.Context, t *Table, low source.Position) (*conne
 	}
 	switch {
 	case own == nil && version == 0: // empty: a copy that did not end, or made by the user
-		t.making = st != nil && st.Making
 		delete(s.state.Tables, t.ID.String())
+		if t.making = st != nil && st.Making; t.making {
+			s.state.Tables[t.ID.String()] = &TableState{Making: true}
+		}
 		return nil, nil
 	case own == nil && st == nil:
 		return nil, start("has rows that this pipeline did not write; drop the table, or route to another one")

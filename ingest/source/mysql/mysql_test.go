@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -34,6 +35,9 @@ type testServer struct {
 
 func startServer(t *testing.T, options ...string) *testServer {
 	t.Helper()
+	if os.Getenv("THERMOCLINE_MYSQL_PORT") != "" {
+		t.Skip("needs a MariaDB: MySQL has tests of its own in this package")
+	}
 	s := testkit.MariaDB(t, options...)
 	return connectServer(t, s.Port, mariadb.User, mariadb.Password)
 }

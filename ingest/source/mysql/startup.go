@@ -3,7 +3,13 @@ package mysql
 import (
 	"context"
 	"database/sql"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
 	"time"
+
+	gomysql "github.com/go-mysql-org/go-mysql/mysql"
 
 	"github.com/thermocline/thermocline/ingest/source"
 	"github.com/thermocline/thermocline/internal/errs"
@@ -113,7 +119,8 @@ func (s *Source) specific(ctx context.Context, db *sql.DB, sv *server) (position
 		p.flavor, p.pos = mariadbGTID, max(p.pos, firstEvent)
 		p.maria, err = s.mariaPositionAt(ctx, db, p.file, p.pos)
 	case sv.gtid:
-		return p, errs.Userf(errs.InvalidConfig, "start at %s: the server has GTIDs, and which of them lie before a place in a file it does not say; write scan.startup.specific-offset.gtid-set", o.startFile)
+		p.flavor, p.pos = mysqlGTID, max(p.pos, firstEvent)
+		p.mysql, err = s.mysqlPositionAt(ctx, db, p.file, p.pos)
 	default:
 		p.pos = max(p.pos, firstEvent)
 	}
@@ -121,4 +128,52 @@ func (s *Source) specific(ctx context.Context, db *sql.DB, sv *server) (position
 		return p, errs.Userf(errs.InvalidConfig, "read the source block: scan.startup.specific-offset.gtid-set: %v", err)
 	}
 	return p, err
+}
+
+// nextGTID is what SHOW BINLOG EVENTS says of the event that begins a transaction.
+var nextGTID = regexp.MustCompile(`GTID_NEXT\s*=\s*'([^']+)'`)
+
+// mysqlPositionAt returns the GTIDs before a place in a file of the binlog, which
+// must be one where a transaction ends. The file's head has those of the files
+// before it.
+func (s *Source) mysqlPositionAt(ctx context.Context, db *sql.DB, file string, pos uint64) (*gomysql.MysqlGTIDSet, error) {
+	doing := fmt.Sprintf("find the GTIDs before offset %d of %s", pos, file)
+	rows, err := db.QueryContext(ctx, "SHOW BINLOG EVENTS IN '"+strings.ReplaceAll(file, "'", "''")+"'")
+	if err != nil {
+		return nil, s.fault(doing, err)
+	}
+	defer rows.Close()
+	var sets []string
+	exact, ended := false, false // at a place between transactions; at the file's end
+	for rows.Next() {
+		var name, kind, info string
+		var at, end, server uint64
+		if err := rows.Scan(&name, &at, &kind, &server, &end, &info); err != nil {
+			return nil, s.fault(doing, err)
+		}
+		if kind == "Format_desc" || kind == "Previous_gtids" { // the head of the file
+			exact = pos <= end
+			if kind == "Previous_gtids" {
+				sets = append(sets, info)
+			}
+			continue
+		}
+		next := nextGTID.FindStringSubmatch(info)
+		if at >= pos {
+			ended = false
+			exact = exact || at == pos && (next != nil || kind == "Rotate" || kind == "Stop")
+			break
+		}
+		if next != nil && next[1] != "ANONYMOUS" {
+			sets = append(sets, next[1])
+		}
+		exact, ended = false, end == pos
+	}
+	if err := rows.Err(); err != nil {
+		return nil, s.fault(doing, err)
+	}
+	if !exact && !ended {
+		return nil, errs.Userf(errs.InvalidConfig, "start at %s: no transaction ends at offset %d", file, pos)
+	}
+	return parseMySQLSet(strings.Join(slices.DeleteFunc(sets, func(x string) bool { return x == "" }), ","))
 }
