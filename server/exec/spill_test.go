@@ -55,6 +55,10 @@ var spillQueries = []string{
 	// windows of one partition, whose functions look back only
 	"SELECT i, ROW_NUMBER() OVER w, RANK() OVER w, DENSE_RANK() OVER w, SUM(i) OVER w, COUNT(*) OVER (ORDER BY k, s ROWS UNBOUNDED PRECEDING) FROM n WINDOW w AS (ORDER BY k)",
 	"SELECT s, MAX(i) OVER (PARTITION BY k DIV 60 ORDER BY i), ROW_NUMBER() OVER (PARTITION BY k DIV 60 ORDER BY i) FROM n",
+	// windows whose partitions are read twice
+	"SELECT s, i, SUM(i) OVER (), COUNT(*) OVER (), MAX(s) OVER () FROM n",
+	"SELECT s, i, AVG(i) OVER (PARTITION BY k DIV 40), ROW_NUMBER() OVER (PARTITION BY k DIV 40), COUNT(NULLIF(k, 7)) OVER (PARTITION BY k DIV 40) FROM n",
+	"SELECT s, i, SUM(i) OVER w - SUM(i) OVER (PARTITION BY i > 70 ORDER BY s ROWS UNBOUNDED PRECEDING), MIN(s) OVER w, ROW_NUMBER() OVER w FROM n WINDOW w AS (PARTITION BY i > 70 ORDER BY s RANGE BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)",
 	// recursion
 	"WITH RECURSIVE r AS (SELECT i, s FROM n WHERE i % 4 = 0 UNION ALL SELECT i + 1, s FROM r WHERE i % 4 < 2) SELECT * FROM r",
 	// rows that are kept to be read in several places

@@ -115,6 +115,9 @@ type windowing struct {
 	partition int         // keys that make partitions
 	funcs     []*windowFunc
 	carry     *windowCarry // nil: what is computed are whole partitions
+	// totals are the values of a partition that is read twice, by function; nil: what
+	// is computed are other partitions.
+	totals map[*windowFunc]*vector.Vec
 }
 
 // windowFunc is one function; args, key and limit are positions in exprs.
@@ -228,6 +231,9 @@ func (w *windowing) cut(r *windowRows) {
 
 // run computes one function.
 func (w *windowing) run(ctx context.Context, f *windowFunc, r *windowRows) (*vector.Vec, error) {
+	if v := w.totals[f]; v != nil {
+		return repeatedValue(v, r.n), nil
+	}
 	if f.call.Agg != nil {
 		return w.aggregate(ctx, f, r)
 	}

@@ -10,8 +10,8 @@ import (
 
 // spilled computes the window over rows that are merged from disk: as many whole
 // partitions at a time as make a good chunk. Where all functions look only at rows
-// before them, a chunk may also end within a partition; else a partition must fit
-// the memory.
+// before them, a chunk may also end within a partition; some others read a large
+// partition twice (window_large.go); else a partition must fit the memory.
 func (w *windowing) spilled(in *runMerge) []phase {
 	in.small = true
 	if w.passing() {
@@ -32,6 +32,12 @@ type windowStream struct {
 	last []valueAt // the key of the last row read, nil: there was none
 	out  *windowed // what is being given
 	end  bool
+
+	next  *vector.Batch // read, and not looked at
+	large *spool        // a partition that is read twice, nil for none
+	again operator      // its second reading
+	batch *vector.Batch // the batch at hand of that
+	given int           // rows of it
 }
 
 // valueAt is a value in a column.
@@ -53,6 +59,12 @@ func (s *windowStream) Next(ctx context.Context) (*vector.Batch, error) {
 				return nil, s.w.op.failed(err)
 			}
 		}
+		if s.large != nil {
+			if err := s.giveLarge(ctx); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		if s.end {
 			return nil, nil
 		}
@@ -70,9 +82,17 @@ func (s *windowStream) read(ctx context.Context) error {
 		want = 0
 	}
 	for {
-		b, err := s.in.Next(ctx)
-		if err != nil {
-			return err
+		if s.isLarge() {
+			if rows.n > 0 {
+				break
+			}
+			return s.readLarge(ctx)
+		}
+		b, err := s.next, error(nil)
+		if s.next = nil; b == nil {
+			if b, err = s.in.Next(ctx); err != nil {
+				return err
+			}
 		}
 		if b == nil {
 			s.end = true
@@ -101,15 +121,20 @@ func (s *windowStream) read(ctx context.Context) error {
 	if rows.n == 0 {
 		return nil
 	}
+	return s.give(ctx, &rows)
+}
+
+// give computes rows and makes them what is given next.
+func (s *windowStream) give(ctx context.Context, rows *rowStore) error {
 	// The results are paid for while they are given.
 	order := sequence(nil, 0, rows.n)
 	held := account{pays: s.w.op.budget}
-	results, err := s.w.compute(ctx, &rows, order, &held)
+	results, err := s.w.compute(ctx, rows, order, &held)
 	s.acct.held += held.held
 	if err != nil {
 		return err
 	}
-	s.out = &windowed{sorted: sorted{x: s.w.x, rows: &rows, order: order}, results: results}
+	s.out = &windowed{sorted: sorted{x: s.w.x, rows: rows, order: order}, results: results}
 	return nil
 }
 
@@ -244,5 +269,9 @@ func span(from, to int) []uint16 {
 func (s *windowStream) Close() error {
 	s.out, s.rest, s.end = nil, rowStore{}, true
 	s.acct.free()
+	if s.large != nil {
+		s.large.free()
+		s.large, s.again = nil, nil
+	}
 	return s.in.Close()
 }
