@@ -3,6 +3,7 @@ package errs
 // Kinds of faults in JSON.
 const (
 	InvalidJSONArg  Kind = "invalid json argument"     // 3141
+	JSONNoObject    Kind = "json: an object is needed" // 3853
 	JSONDepth       Kind = "json too deep"             // 3157
 	JSONArgType     Kind = "json argument type"        // 3064
 	JSONNotCell     Kind = "json path to no cell"      // 3165

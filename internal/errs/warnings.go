@@ -22,6 +22,7 @@ const (
 	JSONKeyNull         Kind = "null json key"              // 3158
 	JSONPathWildcard    Kind = "json path wildcard"         // 3149
 	JSONOneOrAll        Kind = "json one or all"            // 3154
+	JSONSeveral         Kind = "json values"                // 3967
 	JSONMissing         Kind = "json value missing"         // 3966
 	IllegalValue        Kind = "illegal value"              // 1367
 	RegexpIndex         Kind = "regexp index out of bounds" // 3686

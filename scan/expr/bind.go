@@ -549,13 +549,6 @@ func (b *binder) cast(e *syntax.Cast) (Expr, error) {
 	return Cast(&ctx, x, t)
 }
 
-func (b *binder) jsonValue(e *syntax.JSONValue) (Expr, error) {
-	if e.Returning != nil || e.OnEmpty != nil || e.OnError != nil {
-		return nil, errs.Unsupportedf(-1, "RETURNING, ON EMPTY and ON ERROR of JSON_VALUE")
-	}
-	return b.call("JSON_VALUE", e.Doc, e.Path)
-}
-
 func (b *binder) function(e *syntax.FuncCall) (Expr, error) {
 	name := upper(e.Name.Object())
 	switch {

@@ -262,12 +262,13 @@ func jsonSearch(r *jsonRow) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, l := range p {
-			if l.fromLast || l.toLast {
-				return nil, errs.Unsupportedf(-1, "paths with last in JSON_SEARCH")
+		last := !p.wild() && p.last()
+		if !p.walk(d, "$", false, func(x found) bool {
+			if last { // a path of one value is shown as it was written
+				x.path = p.text()
 			}
-		}
-		if !p.seek(d, "$", func(x found) bool { return walk(x.val, x.path) }) {
+			return walk(x.val, x.path)
+		}) {
 			break
 		}
 	}

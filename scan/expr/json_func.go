@@ -222,7 +222,7 @@ func init() {
 		}
 		return v.s, nil
 	}})
-	jsonFn(jsonFunc{"JSON_VALUE", 2, 2, "JSON_VALUE(doc, path)", "The scalar that a path names, as text.", retJSONText, func(r *jsonRow) (any, error) {
+	jsonFn(jsonFunc{"JSON_VALUE", 2, 2, "JSON_VALUE(doc, path [RETURNING type] [… ON EMPTY] [… ON ERROR])", "The value that a path names, as VARCHAR(512) or another type; NULL, an error or DEFAULT x where there is none or it does not fit.", retJSONText, func(r *jsonRow) (any, error) {
 		x, err := extract(r)
 		v, ok := x.(*jsonValue)
 		if err != nil || !ok || v.kind == jNull {

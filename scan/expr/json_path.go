@@ -203,6 +203,11 @@ type found struct {
 // seek calls f for the values that the path names, until f returns false.
 // Scalars count as arrays of themselves.
 func (p jsonPath) seek(v *jsonValue, path string, f func(found) bool) bool {
+	return p.walk(v, path, true, f)
+}
+
+// walk is seek; wrap: a scalar counts as an array of itself.
+func (p jsonPath) walk(v *jsonValue, path string, wrap bool, f func(found) bool) bool {
 	if len(p) == 0 {
 		return f(found{v, path})
 	}
@@ -211,26 +216,26 @@ func (p jsonPath) seek(v *jsonValue, path string, f func(found) bool) bool {
 	case legMember:
 		if v.kind == jObject {
 			if x := v.get(l.key); x != nil {
-				return rest.seek(x, path+memberLeg(l.key), f)
+				return rest.walk(x, path+memberLeg(l.key), wrap, f)
 			}
 		}
 	case legAny:
 		if v.kind == jObject {
 			for _, m := range v.obj {
-				if !rest.seek(m.val, path+memberLeg(m.key), f) {
+				if !rest.walk(m.val, path+memberLeg(m.key), wrap, f) {
 					return false
 				}
 			}
 		}
 	case legCell:
 		if v.kind != jArray {
-			if i, ok := l.cell(1); ok && i == 0 {
-				return rest.seek(v, path, f)
+			if i, ok := l.cell(1); wrap && ok && i == 0 {
+				return rest.walk(v, path, wrap, f)
 			}
 			return true
 		}
 		if i, ok := l.cell(len(v.arr)); ok {
-			return rest.seek(v.arr[i], path+"["+strconv.Itoa(i)+"]", f)
+			return rest.walk(v.arr[i], path+"["+strconv.Itoa(i)+"]", wrap, f)
 		}
 	case legAnyCell, legRange:
 		arr := []*jsonValue{v}
@@ -255,21 +260,21 @@ func (p jsonPath) seek(v *jsonValue, path string, f func(found) bool) bool {
 			if v.kind == jArray {
 				at += "[" + strconv.Itoa(i) + "]"
 			}
-			if !rest.seek(arr[i], at, f) {
+			if !rest.walk(arr[i], at, wrap, f) {
 				return false
 			}
 		}
 	case legEllipsis:
-		if !rest.seek(v, path, f) {
+		if !rest.walk(v, path, wrap, f) {
 			return false
 		}
 		for i, x := range v.arr {
-			if !p.seek(x, path+"["+strconv.Itoa(i)+"]", f) {
+			if !p.walk(x, path+"["+strconv.Itoa(i)+"]", wrap, f) {
 				return false
 			}
 		}
 		for _, m := range v.obj {
-			if !p.seek(m.val, path+memberLeg(m.key), f) {
+			if !p.walk(m.val, path+memberLeg(m.key), wrap, f) {
 				return false
 			}
 		}
@@ -303,4 +308,32 @@ func memberLeg(key string) string {
 		return "." + key
 	}
 	return "." + string(appendJSONString(nil, []byte(key)))
+}
+
+// last reports whether a leg counts from the end.
+func (p jsonPath) last() bool {
+	for _, l := range p {
+		if l.fromLast || l.toLast {
+			return true
+		}
+	}
+	return false
+}
+
+// text is a path without wildcards.
+func (p jsonPath) text() string {
+	s := "$"
+	for _, l := range p {
+		switch {
+		case l.kind == legMember:
+			s += memberLeg(l.key)
+		case l.fromLast && l.from > 0:
+			s += "[last-" + strconv.Itoa(l.from) + "]"
+		case l.fromLast:
+			s += "[last]"
+		default:
+			s += "[" + strconv.Itoa(l.from) + "]"
+		}
+	}
+	return s
 }

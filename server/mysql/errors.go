@@ -143,6 +143,8 @@ var kinds = map[errs.Kind]code{
 	errs.JSONKeyNull:         {3158, "22032"},
 	errs.JSONPathWildcard:    {3149, "42000"},
 	errs.JSONOneOrAll:        {3154, "42000"},
+	errs.JSONSeveral:         {3967, "22034"},
+	errs.JSONNoObject:        {3853, "22032"},
 	errs.JSONMissing:         {3966, "22035"},
 	errs.RegexpIndex:         {3686, "HY000"},
 
