@@ -312,7 +312,7 @@ func (v *schemaValidator) pattern(p, s string) (bool, error) {
 	case err != nil:
 		return true, nil
 	}
-	return m.matches([]byte(s))
+	return m.matches(v.mode.ev.ctx, []byte(s))
 }
 
 func (v *schemaValidator) array(s, d *jsonValue, at, place string, depth int) (*schemaFault, error) {
