@@ -29,7 +29,9 @@ func (p *run) openLive(lake *Lake, identity string, targets []route.Target) {
 		names[i] = t.ID.String()
 	}
 	feed := p.o.Live.Open(lake.Root, p.name(), names)
-	if p.live == nil {
+	if p.live != nil {
+		p.live.Follow(identity)
+	} else {
 		p.live = sink.NewLive(feed, identity, p.budget.Child("live rows", p.budget.Limit()/liveShare))
 	}
 }

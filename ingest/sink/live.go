@@ -24,7 +24,8 @@ type Live struct {
 	Feed   *live.Feed
 	Budget *memory.Budget // pays for held rows
 
-	at source.Position // of the newest view
+	at       source.Position // of the newest view
+	identity string          // of the source that it is of
 }
 
 // Mark is where the newest view of a feed is.
@@ -36,11 +37,19 @@ type Mark struct {
 // NewLive makes what the Sets of a run publish to. A feed whose views an earlier
 // run left uncommitted goes on from their position.
 func NewLive(feed *live.Feed, identity string, budget *memory.Budget) *Live {
-	l := &Live{Feed: feed, Budget: budget}
+	l := &Live{Feed: feed, Budget: budget, identity: identity}
 	if m, ok := feed.Mark.(Mark); ok && feed.Owes() && m.Identity == identity {
 		l.at = m.At
 	}
 	return l
+}
+
+// Follow says which server is the source now. Another one may never come to where
+// the one before was: what that had alone is lost.
+func (l *Live) Follow(identity string) {
+	if l.identity != identity {
+		l.identity, l.at = identity, nil
+	}
 }
 
 // Holding reports whether rows are held for live reads.

@@ -196,7 +196,12 @@ func (x *Aside) Write(ctx context.Context, b *vector.Batch) error {
 }
 
 // Forget makes the low-water position unknown: the log does not lead on from it.
-func (s *Set) Forget() { s.state.Position, s.dirty = "", true }
+func (s *Set) Forget() {
+	s.state.Position, s.dirty = "", true
+	if s.o.Live != nil {
+		s.o.Live.at = nil // where views were may never come again either
+	}
+}
 
 // Finish makes files of everything appended.
 func (x *Aside) Finish(ctx context.Context) error { return x.t.flush(ctx) }
