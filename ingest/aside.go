@@ -25,7 +25,10 @@ type asides struct {
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 
-	retry map[*sink.Table]time.Time // of the follower: when a copy that failed is tried again
+	// Of the follower: when a copy that failed is tried again, and copies that count
+	// for nothing, as another was asked for since they began.
+	retry map[*sink.Table]time.Time
+	redo  map[*sink.Table]bool
 
 	mu      sync.Mutex
 	running map[*sink.Table]bool
@@ -45,7 +48,7 @@ type asideCopy struct {
 }
 
 func newAsides(ctx context.Context, a *attempt) *asides {
-	s := &asides{a: a, retry: map[*sink.Table]time.Time{}, running: map[*sink.Table]bool{}}
+	s := &asides{a: a, retry: map[*sink.Table]time.Time{}, redo: map[*sink.Table]bool{}, running: map[*sink.Table]bool{}}
 	s.ctx, s.cancel = context.WithCancel(ctx)
 	return s
 }
@@ -372,6 +375,11 @@ func (a *attempt) commitAsides() (some bool, err error) {
 	list := a.asides.take()
 	for i, c := range list {
 		a.asides.finished(c.t)
+		if a.asides.redo[c.t] {
+			delete(a.asides.redo, c.t)
+			a.asides.discard(c)
+			continue
+		}
 		if err == nil && c.err == nil {
 			var rows int64
 			if rows, err = a.set.CommitAside(a.work, c.t, c.x, c.pos); err == nil {

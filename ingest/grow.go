@@ -98,7 +98,10 @@ func (a *attempt) takeRequests() (reopen bool, err error) {
 			continue
 		}
 		t := a.set.Tables[i]
-		if t.NeedsCopy() { // it is about to be, or is
+		if t.NeedsCopy() { // it is about to be; one that is under way began too early
+			if a.asides.isRunning(t) {
+				a.asides.redo[t] = true
+			}
 			r.done <- nil
 			continue
 		}

@@ -84,6 +84,49 @@ func TestRepair(t *testing.T) {
 	srv.same(l, r, "c.a", "c.b", "c.e")
 }
 
+// TestVerifiedInTheBackground: the lake is compared with the source every so often,
+// differences are shown, and repaired where the pipeline says so.
+func TestVerifiedInTheBackground(t *testing.T) {
+	ctx := context.Background()
+	srv := newServer(t)
+	srv.db.SetMaxOpenConns(1)
+	srv.exec("CREATE DATABASE c; CREATE TABLE c.a (id INT PRIMARY KEY, v INT); CREATE TABLE c.b (id INT PRIMARY KEY, v INT)", "INSERT INTO c.a SELECT seq, seq FROM seq_1_to_500; INSERT INTO c.b VALUES (1,1)")
+	l := newLake(t)
+	r := start(t, l.options(), srv.yaml(`c.\.*`, ""))
+	srv.same(l, r, "c.a", "c.b")
+	if v := r.Verification("test"); !v.At.IsZero() || v.Tables != nil {
+		t.Errorf("%+v", v)
+	}
+	srv.exec("SET sql_log_bin = 0", "DELETE FROM c.a WHERE id = 7", "SET sql_log_bin = 1")
+	eventually(t, func() string { // the state in which the tables are copied is written soon
+		list, err := r.Verify(ctx, "test")
+		if err != nil || len(list) != 2 || list[0].Count != 1 || list[1].Count != 0 || list[0].Skipped+list[1].Skipped != "" {
+			return fmt.Sprintf("%+v %v", list, err)
+		}
+		return ""
+	})
+	if v := r.Verification("test"); v.At.IsZero() || v.Tables[0].Differences[0] != (Difference{"id = 7", "not in the source"}) {
+		t.Errorf("%+v", v)
+	}
+	l2 := l.rows("c.a")
+	if len(l2) != 500 {
+		t.Errorf("%d rows", len(l2))
+	}
+	end(t, r)
+	r = start(t, l.options(), srv.yaml(`c.\.*`, "  verify.interval: 1s\n  verify.repair: true\n  verify.rows-per-second: 20000\n"))
+	srv.same(l, r, "c.a", "c.b")
+	srv.exec("SET sql_log_bin = 0", "UPDATE c.b SET v = 2", "SET sql_log_bin = 1", "INSERT INTO c.a VALUES (7, 77)")
+	srv.same(l, r, "c.a", "c.b")
+	eventually(t, func() string {
+		for _, x := range r.Verification("test").Tables {
+			if x.Count > 0 || x.Skipped != "" {
+				return fmt.Sprintf("%+v", x)
+			}
+		}
+		return ""
+	})
+}
+
 // TestPurged: where the source's log does not lead on, the start is refused, or the
 // tables are repaired if the pipeline says so.
 func TestPurged(t *testing.T) {

@@ -38,6 +38,9 @@ type run struct {
 	requests []*request
 	wake     func()
 	backlog  func(source.Position) int64 // of the source's log, as last seen
+	verified Verification
+
+	verifying sync.Mutex
 }
 
 // writes reports whether the run writes a table of the warehouse at root, or any of
@@ -147,6 +150,18 @@ const (
 // bounded one is done (nil), or it fails.
 func (p *run) run(ctx context.Context) (err error) {
 	defer func() { p.endLive(err) }()
+	if p.def.Settings.VerifyInterval > 0 {
+		ctx, cancel := context.WithCancel(ctx)
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			p.verifyLoop(ctx)
+		}()
+		defer func() {
+			cancel()
+			<-done
+		}()
+	}
 	pause, tries := firstPause, 0
 	reached := false
 	for {

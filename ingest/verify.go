@@ -51,7 +51,13 @@ const shownDifferences = 100
 // snapshot whose position of the source is known, the source at one consistent
 // read after it; rows that the source's log has changed between the two are left
 // out. What depends on how a row came (op_ts, UUID(), …) is not compared.
-func Verify(ctx context.Context, o Options, def *pipeline.Definition) (out []Verified, err error) {
+func Verify(ctx context.Context, o Options, def *pipeline.Definition) ([]Verified, error) {
+	return verify(ctx, o, def, 0)
+}
+
+// verify is Verify of at most so many rows a second, of the source and of the lake;
+// 0 is all that can be.
+func verify(ctx context.Context, o Options, def *pipeline.Definition, rowsPerSecond int64) (out []Verified, err error) {
 	// A reader with the pipeline's own server-id would cut off the running one.
 	d := *def
 	d.Source.Options = slices.DeleteFunc(slices.Clone(def.Source.Options), func(x source.Option) bool { return x.Key == "server-id" })
@@ -60,6 +66,7 @@ func Verify(ctx context.Context, o Options, def *pipeline.Definition) (out []Ver
 		return nil, err
 	}
 	v := newVerifier(p)
+	v.rate, v.began = rowsPerSecond, time.Now()
 	if v.src, err = p.openSource(); err != nil {
 		return nil, err
 	}
@@ -87,6 +94,28 @@ type verifier struct {
 	src    source.Source
 	seeds  [3]maphash.Seed
 	tables []*verified
+
+	rate  int64 // rows a second, 0: any
+	began time.Time
+	rows  int64 // since then
+}
+
+// pace waits so that rows are read no faster than they may be.
+func (v *verifier) pace(ctx context.Context, rows int) error {
+	if v.rate <= 0 {
+		return nil
+	}
+	v.rows += int64(rows)
+	ahead := time.Duration(float64(v.rows)/float64(v.rate)*float64(time.Second)) - time.Since(v.began)
+	if ahead < 10*time.Millisecond {
+		return nil
+	}
+	select {
+	case <-time.After(ahead):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // verified is one lake table while it is compared.
@@ -143,6 +172,9 @@ func (v *verifier) pin(ctx context.Context) error {
 		switch {
 		case st == nil || !st.Copied:
 			t.skip("it is not copied yet")
+			continue
+		case st.Recopy:
+			t.skip("it is being copied again")
 			continue
 		case st.Stopped != "":
 			t.skip("it is stopped: %s", st.Stopped)
@@ -334,7 +366,7 @@ func (v *verifier) changing(ctx context.Context, t *verified, to source.Position
 }
 
 // each decodes rows of the k-th source table and calls f with the lake rows.
-func (v *verifier) each(t *verified, k int, rows source.Rows, ends func() error, f func(b *vector.Batch, i int) error) error {
+func (v *verifier) each(t *verified, k int, rows source.Rows, ends func(rows int) error, f func(b *vector.Batch, i int) error) error {
 	s := t.shapes[k]
 	var seq int64
 	b := s.NewBatch(vector.BatchRows)
@@ -357,7 +389,7 @@ func (v *verifier) each(t *verified, k int, rows source.Rows, ends func() error,
 			}
 		}
 		if ends != nil {
-			if err := ends(); err != nil {
+			if err := ends(out.Rows()); err != nil {
 				return err
 			}
 		}
@@ -556,7 +588,12 @@ func (v *verifier) eachSource(ctx context.Context, t *verified, sn source.Snapsh
 		if err != nil {
 			return err
 		}
-		err = v.each(t, k, rows, ends, f)
+		err = v.each(t, k, rows, func(n int) error {
+			if err := v.pace(ctx, n); err != nil || ends == nil {
+				return err
+			}
+			return ends()
+		}, f)
 		if err = errors.Join(err, rows.Close()); err != nil {
 			return err
 		}
@@ -593,6 +630,9 @@ func (v *verifier) eachLake(ctx context.Context, t *verified, ends func() error,
 			}
 			if err == nil {
 				err = ends()
+			}
+			if err == nil {
+				err = v.pace(ctx, b.Rows())
 			}
 			if err != nil {
 				return errors.Join(err, r.Close())

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"time"
 
 	"github.com/thermocline/thermocline/catalog"
 	"github.com/thermocline/thermocline/connector/live"
@@ -58,4 +59,26 @@ func (c control) Writer(catalogName string, id catalog.Identifier) string {
 		return ""
 	}
 	return c.Runner.Writer(root, id.Database+"."+id.Table)
+}
+
+// Verify implements session.PipelineControl.
+func (c control) Verify(ctx context.Context, name string) ([]session.VerifiedTable, error) {
+	list, err := c.Runner.Verify(ctx, name)
+	return verifiedTables(ingest.Verification{At: time.Now(), Tables: list}), err
+}
+
+// Verified implements session.PipelineControl.
+func (c control) Verified(_ context.Context, name string) ([]session.VerifiedTable, error) {
+	return verifiedTables(c.Runner.Verification(name)), nil
+}
+
+func verifiedTables(v ingest.Verification) (out []session.VerifiedTable) {
+	for _, t := range v.Tables {
+		x := session.VerifiedTable{Table: t.Table, At: v.At, Rows: t.Rows, Count: t.Count, Skipped: t.Skipped}
+		for _, d := range t.Differences {
+			x.Differences = append(x.Differences, session.RowDifference{Key: d.Key, What: d.What})
+		}
+		out = append(out, x)
+	}
+	return out
 }

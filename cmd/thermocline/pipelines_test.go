@@ -84,6 +84,12 @@ pipeline:
 	until(t, db, "SELECT COUNT(*) >= 6 FROM sales.orders", "1")
 	until(t, db, "SELECT pipeline, table_schema, table_name, sources, phase, rows_out > 0, position LIKE '%generator%', last_error FROM sys.pipeline_tables",
 		"it's here|sales|orders|sales.orders|stream|1|1|NULL")
+	must("CALL sys.repair_pipeline('it''s here')")
+	until(t, db, "SELECT COUNT(*) >= 6 FROM sales.orders", "1")
+	until(t, db, "SELECT phase FROM sys.pipeline_tables", "stream")
+	until(t, db, "CALL sys.verify_pipeline('it''s here')", "sales.orders|6|0|NULL")
+	until(t, db, "SELECT pipeline, table_schema, table_name, differing, not_compared FROM sys.pipeline_verified", "it's here|sales|orders|0|NULL")
+	until(t, db, "SELECT COUNT(*) FROM sys.pipeline_differences", "0")
 	refused("its tables are sales.orders", "CALL sys.resnapshot('it''s here', 'sales.zzz')")
 	refused("no pipeline of that name", "PAUSE PIPELINE nobody", "CALL sys.drop_pipeline('nobody')")
 	must("DROP PIPELINE IF EXISTS nobody", "DROP PIPELINE 'it''s here'", "INSERT INTO sales.orders (order_id) VALUES (99)")

@@ -121,6 +121,12 @@ type Settings struct {
 	// Heal is on-log-lost: heal: where the source's log does not lead on, tables are
 	// compared and repaired.
 	Heal bool
+	// VerifyInterval is verify.interval: how often the lake is compared with the
+	// source, 0 is never; VerifyRows is verify.rows-per-second; VerifyRepair is
+	// verify.repair.
+	VerifyInterval time.Duration
+	VerifyRows     int64
+	VerifyRepair   bool
 	// DropPartition is on-drop-partition: stop, ignore, mirror; "" is the
 	// behaviour's.
 	DropPartition string

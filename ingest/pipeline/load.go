@@ -187,7 +187,7 @@ func (l *loader) document(text []byte) error {
 		return err
 	}
 	seen := map[string]bool{}
-	l.def.Settings = Settings{Parallelism: 1, CommitInterval: time.Second, SchemaChange: "LENIENT"}
+	l.def.Settings = Settings{Parallelism: 1, CommitInterval: time.Second, SchemaChange: "LENIENT", VerifyRows: 50_000}
 	for _, b := range blocks {
 		seen[b.key] = true
 		switch b.key {
@@ -508,7 +508,8 @@ func (l *loader) routes(b entry) error {
 }
 
 var settingKeys = []string{"name", "parallelism", "schema.change.behavior", "schema-operator.rpc-timeout", "schema.operator.rpc-timeout", "schema.operator.uid",
-	"operator.uid.prefix", "local-time-zone", "execution.runtime-mode", "route-mode", "user-defined-function", "model", "commit.interval", "commit.max-bytes", "on-drop-partition", "on-log-lost"}
+	"operator.uid.prefix", "local-time-zone", "execution.runtime-mode", "route-mode", "user-defined-function", "model", "commit.interval", "commit.max-bytes", "on-drop-partition", "on-log-lost",
+	"verify.interval", "verify.rows-per-second", "verify.repair"}
 
 func (l *loader) settings(b entry) error {
 	es, err := l.entries(b.node2, "the pipeline block")
@@ -581,6 +582,22 @@ func (l *loader) settings(b entry) error {
 				return l.bad(e.node2, "commit.interval is %q; write a duration from 10 ms to 24 h, such as 1s", v)
 			}
 			s.CommitInterval = d
+		case "verify.interval":
+			d, err := source.ParseDuration(v)
+			if err != nil || d < time.Second {
+				return l.bad(e.node2, "verify.interval is %q; write a duration from 1s, such as 24 h", v)
+			}
+			s.VerifyInterval = d
+		case "verify.rows-per-second":
+			n, err := strconv.ParseInt(v, 10, 64)
+			if err != nil || n < 1 {
+				return l.bad(e.node2, "verify.rows-per-second is %q; write a number from 1", v)
+			}
+			s.VerifyRows = n
+		case "verify.repair":
+			if s.VerifyRepair, err = l.boolean(e, v); err != nil {
+				return err
+			}
 		case "on-log-lost":
 			switch strings.ToLower(v) {
 			case "stop":

@@ -7,7 +7,16 @@ import "context"
 type PipelineSource interface {
 	PipelineRows(ctx context.Context) ([]Row, error)
 	PipelineTableRows(ctx context.Context) ([]Row, error)
+	// VerifiedRows and DifferenceRows have those of sys.pipeline_verified and
+	// sys.pipeline_differences.
+	VerifiedRows(ctx context.Context) ([]Row, error)
+	DifferenceRows(ctx context.Context) ([]Row, error)
 }
+
+var (
+	verifiedFields   = ParseFields("pipeline|varchar(256)!; table_schema|varchar(256)!; table_name|varchar(256)!; verified|timestamp!; rows|bigint!; differing|bigint!; not_compared|text")
+	differenceFields = ParseFields("pipeline|varchar(256)!; table_schema|varchar(256)!; table_name|varchar(256)!; row_key|text!; difference|varchar(64)!; verified|timestamp!")
+)
 
 // PipelineFields are the columns of SHOW PIPELINES and sys.pipelines.
 var PipelineFields = ParseFields("name|varchar(256)!; state|varchar(32)!; source|varchar(256); sink|varchar(256); tables|int; position|text; " +
@@ -22,8 +31,10 @@ var pipelineTables = map[string]struct {
 	fields []Field
 	rows   func(PipelineSource, context.Context) ([]Row, error)
 }{
-	"pipelines":       {PipelineFields, PipelineSource.PipelineRows},
-	"pipeline_tables": {pipelineTableFields, PipelineSource.PipelineTableRows},
+	"pipelines":            {PipelineFields, PipelineSource.PipelineRows},
+	"pipeline_tables":      {pipelineTableFields, PipelineSource.PipelineTableRows},
+	"pipeline_verified":    {verifiedFields, PipelineSource.VerifiedRows},
+	"pipeline_differences": {differenceFields, PipelineSource.DifferenceRows},
 }
 
 func pipelineRows(name string) producer {

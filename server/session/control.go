@@ -28,6 +28,10 @@ type PipelineControl interface {
 	// Repair compares a lake table with its source and writes what differs, in one
 	// step; an empty table is all tables of the pipeline.
 	Repair(ctx context.Context, name, table string) error
+	// Verify compares the lake tables of a pipeline with their source now; Verified
+	// is the last comparison, in the background or by Verify.
+	Verify(ctx context.Context, name string) ([]VerifiedTable, error)
+	Verified(ctx context.Context, name string) ([]VerifiedTable, error)
 	// Writer names the pipeline that runs, or is starting, and writes a table, or
 	// any table of the database where id names none; "" when none does.
 	Writer(catalogName string, id catalog.Identifier) string
@@ -60,3 +64,17 @@ type PipelineTable struct {
 	Snapshot int64 // newest that the pipeline made
 	Error    string
 }
+
+// VerifiedTable is a lake table that was compared with its source.
+type VerifiedTable struct {
+	Table   string // database.table in the lake
+	At      time.Time
+	Rows    int64  // of the source that were compared
+	Count   int64  // of them differ
+	Skipped string // why it was not compared, "" otherwise
+	// Differences are the first ones.
+	Differences []RowDifference
+}
+
+// RowDifference is a row that the lake has otherwise than the source.
+type RowDifference struct{ Key, What string }

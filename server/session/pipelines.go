@@ -63,6 +63,7 @@ var pipelineProcedures = []connector.Procedure{
 	{Name: "pause_pipeline", Params: []connector.Parameter{{Name: "name", Type: catalog.TString, Required: true}}},
 	{Name: "resume_pipeline", Params: []connector.Parameter{{Name: "name", Type: catalog.TString, Required: true}}},
 	{Name: "drop_pipeline", Params: []connector.Parameter{{Name: "name", Type: catalog.TString, Required: true}}},
+	{Name: "verify_pipeline", Params: []connector.Parameter{{Name: "name", Type: catalog.TString, Required: true}}},
 	{Name: "repair_pipeline", Params: []connector.Parameter{{Name: "name", Type: catalog.TString, Required: true}, {Name: "table", Type: catalog.TString}}},
 	{Name: "resnapshot", Params: []connector.Parameter{{Name: "name", Type: catalog.TString, Required: true}, {Name: "table", Type: catalog.TString, Required: true}}},
 }
@@ -85,6 +86,16 @@ func (s *Session) callPipeline(ctx context.Context, x *syntax.Call, d connector.
 		err = p.Resume(ctx, args["name"])
 	case "drop_pipeline":
 		err = p.Drop(ctx, args["name"])
+	case "verify_pipeline":
+		var list []VerifiedTable
+		if list, err = p.Verify(ctx, args["name"]); err != nil {
+			return nil, err
+		}
+		var rows []metadata.Row
+		for _, t := range list {
+			rows = append(rows, metadata.Row{t.Table, t.Rows, t.Count, nilIfEmpty(t.Skipped)})
+		}
+		return listing(metadata.Listing{Fields: metadata.ParseFields("table|varchar(256)!; rows|bigint!; differing|bigint!; not_compared|text"), Rows: rows, LikeColumn: -1})
 	case "repair_pipeline":
 		err = p.Repair(ctx, args["name"], args["table"])
 	case "resnapshot":
@@ -170,4 +181,45 @@ func (c source) PipelineTableRows(ctx context.Context) (rows []metadata.Row, err
 		}
 	}
 	return rows, err
+}
+
+// DifferenceRows implements metadata.PipelineSource.
+func (c source) DifferenceRows(ctx context.Context) (rows []metadata.Row, err error) {
+	err = c.eachVerified(ctx, func(pipeline string, t VerifiedTable) {
+		db, name, _ := strings.Cut(t.Table, ".")
+		for _, d := range t.Differences {
+			rows = append(rows, metadata.Row{pipeline, db, name, d.Key, d.What, t.At.Truncate(time.Second)})
+		}
+	})
+	return rows, err
+}
+
+// VerifiedRows implements metadata.PipelineSource.
+func (c source) VerifiedRows(ctx context.Context) (rows []metadata.Row, err error) {
+	err = c.eachVerified(ctx, func(pipeline string, t VerifiedTable) {
+		db, name, _ := strings.Cut(t.Table, ".")
+		rows = append(rows, metadata.Row{pipeline, db, name, t.At.Truncate(time.Second), t.Rows, t.Count, nilIfEmpty(t.Skipped)})
+	})
+	return rows, err
+}
+
+func (c source) eachVerified(ctx context.Context, f func(pipeline string, t VerifiedTable)) error {
+	p := c.s.srv.cfg.Pipelines
+	if p == nil {
+		return nil
+	}
+	list, err := p.List(ctx)
+	if err != nil {
+		return err
+	}
+	for _, x := range list {
+		tables, err := p.Verified(ctx, x.Name)
+		if err != nil {
+			return err
+		}
+		for _, t := range tables {
+			f(x.Name, t)
+		}
+	}
+	return nil
 }
