@@ -33,7 +33,10 @@ func (b *binder) finished(r *result) (*Query, error) {
 		return nil, errs.Unsupportedf(b.streamAt, "a continuous read in another statement than SELECT")
 	}
 	o := &optimizer{b: b}
-	r.node = o.share(r.node)
+	small := len(b.subplans) == 0 && constant(r.node)
+	if !small {
+		r.node = o.share(r.node)
+	}
 	if b.env.Lossless {
 		b.lossless(r)
 	}
@@ -47,8 +50,10 @@ func (b *binder) finished(r *result) (*Query, error) {
 		q.Tables = append(q.Tables, *u)
 	}
 	var err error
-	if q.Root, err = o.optimize(q.Root, r.ids()); err != nil {
-		return nil, err
+	if !small {
+		if q.Root, err = o.optimize(q.Root, r.ids()); err != nil {
+			return nil, err
+		}
 	}
 	for _, s := range q.Subplans {
 		if s.optimized {
@@ -71,6 +76,18 @@ func (b *binder) finished(r *result) (*Query, error) {
 		return q, b.rowByRow(q.Root)
 	}
 	return q, nil
+}
+
+// constant reports whether a plan is of expressions alone, as that of SELECT 1: the
+// rules have nothing to do there.
+func constant(n Node) bool {
+	switch n := n.(type) {
+	case *Project:
+		return constant(n.In)
+	case *Values:
+		return len(n.Cols) == 0
+	}
+	return false
 }
 
 func valueName(i int) string { return "column_" + strconv.Itoa(i) }

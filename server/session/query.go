@@ -21,7 +21,7 @@ func (run *statement) environment() *plan.Env {
 	return &plan.Env{
 		Catalogs: catalogs{s, run}, Expr: run.context(), Params: run.params,
 		Authorize: s.authorizeRead, AuthorizeAs: s.authorizeAs, Pinned: run.pinned(), Lossless: s.opts.Lossless,
-		NoSharing: !s.on("lake_sharing"), Files: s.fileTables(),
+		NoSharing: !s.settings().sharing, Files: s.fileTables(),
 		Pin: func(u plan.TableUse) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -52,7 +52,7 @@ func (s *Session) selectQuery(ctx context.Context, q *syntax.Query, run *stateme
 		return s.selectInto(ctx, q.Into, run, func() (*Result, error) { return s.selectQuery(ctx, &plain, run) })
 	}
 	s.srv.counters.selects.Add(1)
-	limit := time.Duration(s.number("max_execution_time")) * time.Millisecond
+	limit := s.settings().maxExecution
 	if sel, ok := q.Body.(*syntax.Select); ok {
 		for _, h := range sel.Hints {
 			if h.Name == "MAX_EXECUTION_TIME" {

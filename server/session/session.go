@@ -14,6 +14,7 @@ package session
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/thermocline/thermocline/catalog"
@@ -43,7 +44,9 @@ type Session struct {
 	prepared  map[string]*prepared        // PREPARE
 	temps     map[string]catalog.Writable // temporary tables, by the catalog that they are beside
 	cache     map[string]syntax.Parsed
+	recent    map[string]syntax.Parsed
 	cacheMode syntax.Options
+	settled   atomic.Pointer[settings]
 	userMu    sync.Mutex
 	user      map[string]expr.Value // user variables, lower case
 	transaction

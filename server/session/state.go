@@ -75,7 +75,7 @@ func (s *Session) close() {
 
 func (s *Session) status() Status {
 	return Status{
-		Autocommit: s.on("autocommit"), InTransaction: s.inTransaction, Database: s.shownDatabase(), Catalog: s.catalog,
+		Autocommit: s.settings().autocommit, InTransaction: s.inTransaction, Database: s.shownDatabase(), Catalog: s.catalog,
 		Warnings:           warningCount(s.warnings.Count()),
 		NoBackslashEscapes: s.mode.Has(expr.NoBackslashEscapes), ANSIQuotes: s.mode.Has(expr.ANSIQuotes),
 	}
@@ -92,7 +92,7 @@ func (s *Session) reset(context.Context) error {
 	s.vars.copyOf(s.srv.globals)
 	s.flink = map[string]string{}
 	s.prepared = map[string]*prepared{}
-	s.cache = map[string]syntax.Parsed{}
+	s.cache, s.recent = map[string]syntax.Parsed{}, map[string]syntax.Parsed{}
 	s.userMu.Lock()
 	s.user = map[string]expr.Value{}
 	s.userMu.Unlock()

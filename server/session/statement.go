@@ -53,27 +53,44 @@ func (s *Session) options() syntax.Options {
 }
 
 // maxCached is the number of parsed texts that a session keeps for prepared
-// statements.
-const maxCached = 64
+// statements, maxRecent of queries that it was given, of shortText bytes at most.
+const (
+	maxCached = 64
+	maxRecent = 32
+	shortText = 4 << 10
+)
 
-// parse reads a text of one statement. Texts that were prepared are kept.
+// parse reads a text of one statement. Texts that were prepared are kept, and short
+// queries, which dashboards repeat. What was parsed is never changed.
 func (s *Session) parse(text string, keep bool) (syntax.Parsed, error) {
 	o := s.options()
 	if o != s.cacheMode {
 		clear(s.cache)
+		clear(s.recent)
 		s.cacheMode = o
 	}
 	if p, ok := s.cache[text]; ok {
 		return p, nil
 	}
+	if p, ok := s.recent[text]; ok && !keep {
+		return p, nil
+	}
 	p, err := syntax.ParseOne(text, o)
-	if err == nil && keep && len(text) <= 64<<10 {
+	if err != nil {
+		return p, err
+	}
+	if _, query := p.Statement.(*syntax.Query); keep && len(text) <= 64<<10 {
 		if len(s.cache) >= maxCached {
 			clear(s.cache)
 		}
 		s.cache[text] = p
+	} else if query && len(text) <= shortText {
+		if len(s.recent) >= maxRecent {
+			clear(s.recent)
+		}
+		s.recent[text] = p
 	}
-	return p, err
+	return p, nil
 }
 
 func (s *Session) split(text string) []string {

@@ -172,7 +172,7 @@ func (u unreadable) Plan(context.Context, connector.ScanRequest) (*connector.Pla
 // touch notes that a statement used tables: without autocommit that begins a
 // transaction.
 func (s *Session) touch(tables int) {
-	if tables > 0 && !s.inTransaction && !s.on("autocommit") {
+	if tables > 0 && !s.inTransaction && !s.settings().autocommit {
 		s.inTransaction = true
 	}
 }

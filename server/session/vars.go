@@ -2,16 +2,15 @@ package session
 
 import (
 	"maps"
-	"math"
 	"os"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 	_ "time/tzdata" // named time zones work without files of the system
 
 	"github.com/thermocline/thermocline/internal/errs"
-	"github.com/thermocline/thermocline/internal/memory"
 	"github.com/thermocline/thermocline/scan"
 	"github.com/thermocline/thermocline/scan/expr"
 	"github.com/thermocline/thermocline/server/metadata"
@@ -21,9 +20,10 @@ import (
 // are texts as SHOW VARIABLES prints them; a variable that is not in the map
 // has its default. They are safe for concurrent use.
 type variables struct {
-	mu     sync.RWMutex
-	values map[string]string
-	nulls  map[string]bool
+	mu      sync.RWMutex
+	values  map[string]string
+	nulls   map[string]bool
+	version atomic.Uint64 // counts changes
 }
 
 func newVariables() *variables {
@@ -37,6 +37,7 @@ func (v *variables) copyOf(from *variables) {
 	from.mu.RUnlock()
 	v.mu.Lock()
 	v.values, v.nulls = values, nulls
+	v.version.Add(1)
 	v.mu.Unlock()
 }
 
@@ -57,6 +58,7 @@ func (v *variables) set(name, value string) {
 	defer v.mu.Unlock()
 	v.values[name] = value
 	delete(v.nulls, name)
+	v.version.Add(1)
 }
 
 func (v *variables) setNull(name string) {
@@ -64,6 +66,7 @@ func (v *variables) setNull(name string) {
 	defer v.mu.Unlock()
 	delete(v.values, name)
 	v.nulls[name] = true
+	v.version.Add(1)
 }
 
 // text returns a session variable that Variables is known to have.
@@ -204,47 +207,11 @@ func zoneOf(name string) (*time.Location, error) {
 // Zone is the session's time zone, in which TIMESTAMP values are shown.
 func (s *Session) Zone() *time.Location { return s.zone }
 
-// ResultsCollation is the collation of character_set_results; "" is NULL:
-// results keep their columns' own.
-func (s *Session) ResultsCollation() string {
-	x, _ := metadata.LookupVariable("character_set_results")
-	v, null := s.vars.get(x)
-	if null {
-		return ""
-	}
-	if v == "binary" {
-		return ""
-	}
-	if c := s.text("collation_connection"); strings.HasPrefix(c, v+"_") {
-		return c
-	}
-	return metadata.DefaultCollationOf(v)
-}
-
-// ClientCollation is a collation of character_set_client, in which statement
-// texts and string parameters arrive.
-func (s *Session) ClientCollation() string {
-	return metadata.DefaultCollationOf(s.text("character_set_client"))
-}
-
 // scanOptions are the switches of scans and operators.
-func (s *Session) scanOptions() scan.Options {
-	o := scan.Options{NoPruning: !s.on("lake_pruning"), Threads: int(s.number("lake_threads")), BatchRows: int(s.number("lake_batch_rows")), NoSpill: s.text("lake_spill") == "OFF",
-		ForceSpill: s.text("lake_spill") == "FORCE"}
-	if n, err := memory.ParseSize(s.text("lake_query_memory")); err == nil {
-		o.Memory = n
-	}
-	return o
-}
+func (s *Session) scanOptions() scan.Options { return s.settings().scan }
 
 // selectLimit is sql_select_limit, -1 for none.
-func (s *Session) selectLimit() int64 {
-	n := s.number("sql_select_limit")
-	if n > math.MaxInt64 {
-		return -1
-	}
-	return int64(n)
-}
+func (s *Session) selectLimit() int64 { return s.settings().selectLimit }
 
 // newContext returns what expressions of a statement depend on.
 func (s *Session) newContext() *expr.Context {
@@ -252,12 +219,9 @@ func (s *Session) newContext() *expr.Context {
 	c.Now = s.statementTime()
 	c.Zone = s.zone
 	c.Mode = s.mode
-	c.Collation = s.text("collation_connection")
-	c.DivPrecision = int(s.number("div_precision_increment"))
-	c.GroupConcatMaxLen = int(min(s.number("group_concat_max_len"), math.MaxInt32))
-	c.MaxAllowedPacket = int(s.number("max_allowed_packet"))
-	c.DefaultWeekFormat = int(s.number("default_week_format"))
-	c.LCTimeNames = s.text("lc_time_names")
+	x := s.settings()
+	c.Collation, c.DivPrecision, c.GroupConcatMaxLen, c.MaxAllowedPacket = x.collation, x.divPrecision, x.concat, x.packet
+	c.DefaultWeekFormat, c.LCTimeNames = x.week, x.monthNames
 	c.Warnings = s.warnings
 	c.Session = functions{s}
 	return c
@@ -265,10 +229,8 @@ func (s *Session) newContext() *expr.Context {
 
 // statementTime is NOW() of the current statement.
 func (s *Session) statementTime() time.Time {
-	if t := s.text("timestamp"); t != "0" && t != "0.000000" {
-		if f, err := strconv.ParseFloat(t, 64); err == nil && f > 0 {
-			return time.UnixMicro(int64(math.Round(f * 1e6)))
-		}
+	if t := s.settings().now; !t.IsZero() {
+		return t
 	}
 	if s.started.IsZero() {
 		return s.srv.now()
