@@ -14,6 +14,7 @@ package connector
 
 import (
 	"context"
+	"sync/atomic"
 
 	"github.com/thermocline/thermocline/catalog"
 	"github.com/thermocline/thermocline/internal/memory"
@@ -72,6 +73,15 @@ type ScanRequest struct {
 	BatchRows int
 	// Budget pays for what the readers hold; nil is unlimited.
 	Budget *memory.Budget
+	// Reads, when set, counts what the readers read.
+	Reads *Reads
+}
+
+// Reads counts what readers read of files. It is safe for concurrent use.
+type Reads struct {
+	// RowGroups are the parts of files with their own statistics (row groups,
+	// stripes) of which at least a row was wanted.
+	RowGroups atomic.Int64
 }
 
 // Plan is a planned scan.

@@ -78,13 +78,15 @@ type Request struct {
 	Options Options
 	// Budget pays for what the readers hold, and until it is closed for the plan.
 	Budget *memory.Budget
+	// Reads, when set, counts what the readers read.
+	Reads *connector.Reads
 }
 
 // Open plans the scan of a snapshot.
 func Open(ctx context.Context, snap connector.Snapshot, req Request) (*Source, error) {
 	p, err := snap.Plan(ctx, connector.ScanRequest{
 		Columns: req.Columns, Filter: req.Filter, NoPruning: req.Options.NoPruning,
-		BatchRows: req.Options.Rows(), Budget: req.Budget,
+		BatchRows: req.Options.Rows(), Budget: req.Budget, Reads: req.Reads,
 	})
 	if err != nil {
 		return nil, err

@@ -68,6 +68,8 @@ type ReadOptions struct {
 	BatchRows int
 	// Budget pays for what the reader holds; nil is unlimited.
 	Budget *memory.Budget
+	// Reads, when set, counts what is read.
+	Reads *connector.Reads
 	// Properties are the table's options, of which a format may have some of its
 	// own that say how files were written ("orc.timestamp-ltz.legacy.type").
 	Properties map[string]string

@@ -207,7 +207,11 @@ func (c compiler) scan(n *plan.Scan) (pipe, layout, error) {
 				}
 			}
 		}
-		src, err := scan.Open(ctx, n.Use.Snapshot, scan.Request{Columns: cols, Filter: push, Options: x.env.Options, Budget: x.budget})
+		req := scan.Request{Columns: cols, Filter: push, Options: x.env.Options, Budget: x.budget}
+		if c.profile != nil {
+			req.Reads = &c.profile.reads
+		}
+		src, err := scan.Open(ctx, n.Use.Snapshot, req)
 		if err != nil {
 			return nil, err
 		}

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/thermocline/thermocline/connector"
 	"github.com/thermocline/thermocline/internal/vector"
 	"github.com/thermocline/thermocline/server/plan"
 )
@@ -24,6 +25,7 @@ type nodeProfile struct {
 	rows, batches, bytes  atomic.Int64
 	nanos                 atomic.Int64
 	files, pruned, stored atomic.Int64
+	reads                 connector.Reads
 	growers               []*grower
 }
 
@@ -34,7 +36,7 @@ func (p *Profile) Of(n plan.Node) (plan.Actual, bool) {
 		return plan.Actual{}, false
 	}
 	a := plan.Actual{Runs: s.runs.Load(), Rows: s.rows.Load(), Bytes: s.bytes.Load(), Time: time.Duration(s.nanos.Load()),
-		Files: s.files.Load(), Pruned: s.pruned.Load(), Stored: s.stored.Load()}
+		Files: s.files.Load(), Pruned: s.pruned.Load(), Stored: s.stored.Load(), RowGroups: s.reads.RowGroups.Load()}
 	for _, g := range s.growers {
 		a.Memory = max(a.Memory, g.budget.Peak())
 		a.Spilled += g.spilled.Load()

@@ -21,6 +21,8 @@ type Actual struct {
 	// Files of a scan, those that were left out, and the bytes of the others as they
 	// are stored.
 	Files, Pruned, Stored int64
+	// RowGroups of these files that were read from; 0 for formats without.
+	RowGroups int64
 }
 
 // Actuals gives what the operators of a plan did; false for one that did not run.
@@ -50,6 +52,9 @@ func explainActual(n Node, depth int, out *[]string, actual Actuals) {
 		}
 		if _, ok := n.(*Scan); ok {
 			parts = append(parts, fmt.Sprintf("files=%d of %d", a.Files, a.Files+a.Pruned), "stored="+memory.FormatSize(a.Stored))
+			if a.RowGroups > 0 {
+				parts = append(parts, fmt.Sprintf("row groups=%d", a.RowGroups))
+			}
 		}
 		if a.Memory > 0 {
 			parts = append(parts, "memory="+memory.FormatSize(a.Memory))
@@ -81,6 +86,7 @@ type explainActs struct {
 	FilesRead   *int64  `json:"files_read,omitempty"`
 	FilesPruned *int64  `json:"files_pruned,omitempty"`
 	StoredBytes *int64  `json:"stored_bytes,omitempty"`
+	RowGroups   int64   `json:"row_groups_read,omitempty"`
 	MemoryPeak  int64   `json:"memory_peak_bytes,omitempty"`
 	Spilled     int64   `json:"spilled_bytes,omitempty"`
 }
@@ -121,6 +127,7 @@ func jsonNode(n Node, actual Actuals) *explainNode {
 			out.Actual = &explainActs{Rows: a.Rows, Bytes: a.Bytes, TimeMS: float64(a.Time.Microseconds()) / 1000, Runs: a.Runs, MemoryPeak: a.Memory, Spilled: a.Spilled}
 			if _, ok := n.(*Scan); ok {
 				out.Actual.FilesRead, out.Actual.FilesPruned, out.Actual.StoredBytes = &a.Files, &a.Pruned, &a.Stored
+				out.Actual.RowGroups = a.RowGroups
 			}
 		} else {
 			out.NeverRun = true

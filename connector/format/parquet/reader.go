@@ -18,9 +18,10 @@ type reader struct {
 	batch vector.Batch
 	rows  int    // most rows a batch
 	skip  []bool // row groups pruned
-	group int    // the next row group
-	left  int64  // rows left in the current one
-	seq   int64  // row number of the next row
+	reads *connector.Reads
+	group int   // the next row group
+	left  int64 // rows left in the current one
+	seq   int64 // row number of the next row
 
 	// What leaves out pages; see selectRows.
 	flat        bool // all columns are
@@ -92,7 +93,7 @@ func (Format) NewReader(ctx context.Context, f fileio.File, opts format.ReadOpti
 			r.flat = false
 		}
 	}
-	r.wanted = opts.Rows
+	r.wanted, r.reads = opts.Rows, opts.Reads
 	r.batch.Cols = make([]*vector.Vec, len(r.cols))
 	r.skip = make([]bool, len(pf.meta.groups))
 	if opts.Parts > 1 {
@@ -199,6 +200,8 @@ func (r *reader) batchOf() (*vector.Batch, error) {
 		}
 		if r.ranges != nil && len(r.ranges) == 0 {
 			r.seq, r.left = r.base+g.rows, 0
+		} else if r.reads != nil {
+			r.reads.RowGroups.Add(1)
 		}
 	}
 	if r.ranges != nil {

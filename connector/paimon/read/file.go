@@ -229,7 +229,7 @@ func (f *fileReader) start(ctx context.Context) error {
 		return err
 	}
 	held := sc.st.held.run(e)
-	ro := format.ReadOptions{Path: f.path, Columns: l.file, Strict: true, Part: opts.part, Parts: opts.parts, BatchRows: sc.req.BatchRows, Budget: sc.req.Budget, Metadata: sc.st.src.Cache.metadata(),
+	ro := format.ReadOptions{Path: f.path, Columns: l.file, Strict: true, Part: opts.part, Parts: opts.parts, BatchRows: sc.req.BatchRows, Budget: sc.req.Budget, Reads: sc.req.Reads, Metadata: sc.st.src.Cache.metadata(),
 		Properties: sc.st.schema.Options}
 	if !sc.once {
 		ro.Pages = sc.st.src.Pages
