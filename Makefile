@@ -109,8 +109,13 @@ bench-sql: build ## the queries of TPC-H SF1 and of ClickBench on 10 M rows, bes
 bench-wire: build ## the MySQL port: SELECT 1, a row of 10 M by its key, LIMIT 10, 1 M rows to a client that takes them; BENCH="--keys 1000000" is short
 	go run ./benchmarks/wire --binary bin/thermocline $(BENCH)
 
-bench-large: ## TPC-H SF10; needs ../shared
+bench-large: ## TPC-H SF10 beside DuckDB, and the time for a row from SF 1 to 10; needs ../shared and 20 GB of disk
 	go run ./benchmarks/sql --sf 10 --rows 0 --out benchmarks/RESULTS.md $(BENCH)
+	go run ./benchmarks/sql --growth 1,10 --out benchmarks/RESULTS.md $(BENCH)
+
+.PHONY: bench-growth
+bench-growth: ## TPC-H at SF 0.1 and 1: the time for a row may rise by a quarter; needs ../shared
+	go run ./benchmarks/sql --growth 0.1,1 --out benchmarks/RESULTS.md $(BENCH)
 
 .PHONY: bench-write bench-commits
 bench-write: build ## memory of 10 M rows written into primary-key tables and compacted, under 512 MiB

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -23,6 +24,7 @@ type bench struct {
 	rounds, threads                                       int
 	noDuck                                                bool
 	clients, each                                         int
+	growth                                                string
 
 	python, temp string
 	tables       map[string][]string // by suite
@@ -72,6 +74,17 @@ func (b *bench) run() error {
 	}
 	defer os.RemoveAll(b.temp)
 	b.tables = map[string][]string{"tpch": {"region", "nation", "part", "supplier", "partsupp", "customer", "orders", "lineitem"}, "hits": {"hits"}}
+	if b.growth != "" {
+		var scales []float64
+		for _, t := range strings.Split(b.growth, ",") {
+			sf, err := strconv.ParseFloat(t, 64)
+			if err != nil || sf <= 0 || len(scales) > 0 && sf <= scales[len(scales)-1] {
+				return fmt.Errorf("--growth %s: write growing scale factors, such as 0.1,1", b.growth)
+			}
+			scales = append(scales, sf)
+		}
+		return b.growthRun(scales)
+	}
 	qs, err := b.queries()
 	if err != nil {
 		return err
@@ -218,7 +231,7 @@ func (b *bench) older() (string, error) {
 		return path, nil
 	}
 	tree := filepath.Join(b.temp, "tree")
-	if err := command("git", "worktree", "add", "--detach", tree, b.base); err != nil {
+	if err := command("git", "worktree", "add", "-q", "--detach", tree, b.base); err != nil {
 		return "", err
 	}
 	defer func() { _ = command("git", "worktree", "remove", "--force", tree) }()
@@ -516,20 +529,26 @@ func (b *bench) report(lines []*line) error {
 		s.WriteString("\n")
 	}
 	os.Stdout.Write(s.Bytes())
-	if b.out != "" {
-		f, err := os.OpenFile(b.out, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		if _, err := f.Write(s.Bytes()); err != nil {
-			return err
-		}
+	if err := b.keep(s.Bytes()); err != nil {
+		return err
 	}
 	if wrong > 0 {
 		return fmt.Errorf("%d answers differ from DuckDB's or are errors", wrong)
 	}
 	return nil
+}
+
+// keep appends a report to the file of results, if there is one.
+func (b *bench) keep(text []byte) error {
+	if b.out == "" {
+		return nil
+	}
+	f, err := os.OpenFile(b.out, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	return errors.Join(err, f.Close())
 }
 
 func cpuModel() string {

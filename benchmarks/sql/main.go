@@ -5,6 +5,7 @@
 //	go run ./benchmarks/sql --sf 0.1 --rows 1000000 --rounds 3
 //	go run ./benchmarks/sql --only hits-q29 --profile /tmp/profiles
 //	go run ./benchmarks/sql --base HEAD~5         # beside an older commit
+//	go run ./benchmarks/sql --growth 0.1,1
 //	go run ./benchmarks/sql --clients 100 --memory-limit 2GiB --binary bin/thermocline
 //
 // The generators of ../shared/oracles/duckdb make the data; it is loaded once
@@ -43,6 +44,7 @@ func main() {
 	flag.BoolVar(&b.noDuck, "no-duckdb", false, "leave DuckDB out, and with it the check of answers")
 	flag.IntVar(&b.clients, "clients", 0, "instead of measuring, run all queries over the MySQL port within --memory-limit: alone, then by so many clients at a time")
 	flag.IntVar(&b.each, "each", 6, "with --clients: how many queries a client runs")
+	flag.StringVar(&b.growth, "growth", "", "instead, measure TPC-H at these scale factors and compare the time for a row (0.1,1)")
 	child := flag.String("child", "", "used by the command itself: serve or load")
 	flag.Parse()
 	var err error
