@@ -29,6 +29,11 @@ type load struct {
 	pace                                         time.Time      // when the next change is due
 }
 
+// has reports whether there is a table.
+func (l *load) has(name string) bool {
+	return slices.ContainsFunc(l.shapes, func(s *shape) bool { return s.name == name })
+}
+
 // wait keeps the load to its rate.
 func (l *load) wait(ctx context.Context, changes int64) bool {
 	l.mu.Lock()
@@ -75,14 +80,15 @@ func (l *load) work(ctx context.Context, r *rand.Rand) {
 		for range 1 + r.IntN(5)*r.IntN(2) {
 			statements = append(statements, weighted[r.IntN(len(weighted))].statement(r, change))
 		}
-		switch r.IntN(400) {
-		case 0: // large
+		switch kind := r.IntN(400); {
+		case kind > 2 || !l.has("plain") || !l.has("app") || !l.has("moves"):
+		case kind == 0: // large
 			k := l.number.Load()
 			statements = append(statements, fmt.Sprintf("REPLACE INTO n.plain SELECT seq * 3, %d, 'large', seq FROM n.seq_1_to_%d", k%1000, l.big),
 				fmt.Sprintf("INSERT INTO n.app SELECT %d + seq, seq, 'large' FROM n.seq_1_to_%d", l.number.Add(int64(l.big))-int64(l.big), l.big))
-		case 1:
+		case kind == 1:
 			statements = append(statements, "UPDATE n.plain SET a = a + 1 WHERE id < 20000")
-		case 2: // swaps of unique values
+		case kind == 2: // swaps of unique values
 			statements = append(statements, "UPDATE n.moves SET id = -1 WHERE id = 1", "UPDATE n.moves SET id = 1 WHERE id = 2", "UPDATE n.moves SET id = 2 WHERE id = -1")
 		}
 		n, err := l.transaction(ctx, statements, r.IntN(12) == 0)
@@ -133,9 +139,10 @@ func (l *load) alter(ctx context.Context, r *rand.Rand, every time.Duration) {
 			return
 		}
 		var statements []string
-		if r.IntN(8) == 0 {
+		switch {
+		case r.IntN(8) == 0 && l.has("again"):
 			statements = l.again(r)
-		} else {
+		default:
 			table := fmt.Sprint("n.ddl_", 1+r.IntN(2))
 			columns, err := l.columns(ctx, table)
 			if err != nil {

@@ -22,6 +22,7 @@ import (
 // nemesisFlags are the settings of a run.
 type nemesisFlags struct {
 	binary, gateway, java, keep  string
+	only                         string
 	kills, restarts, rate, plain int
 	faults                       int
 	seed                         uint64
@@ -56,6 +57,7 @@ func runNemesis(ctx context.Context, args []string) (err error) {
 	fs.StringVar(&n.gateway, "versitygw", "", "the S3 gateway; without it the warehouse is a folder")
 	fs.StringVar(&n.java, "java", "", "a Java Paimon verifier, called as FILE verify TABLE at the end")
 	fs.StringVar(&n.keep, "dir", "", "the folder of the run, which stays (default: a temporary one, which stays after a fault)")
+	fs.StringVar(&n.only, "tables", "", "of the tables of shapes.go only these, a,b,…")
 	fs.IntVar(&n.kills, "kills", 200, "how often the pipeline's process is killed")
 	fs.IntVar(&n.restarts, "restarts", 20, "how often MariaDB is restarted, by half of them killed")
 	fs.IntVar(&n.rate, "rate", 2000, "changes a second")
@@ -231,12 +233,18 @@ func (n *nemesis) fill(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	n.load = &load{db: db, shapes: shapes(n.plain), rate: n.rate, big: max(200, 10*n.rate), refused: map[string]int{}}
+	n.load = &load{db: db, shapes: shapes(n.plain, n.only), rate: n.rate, big: max(200, 10*n.rate), refused: map[string]int{}}
 	if _, err := db.ExecContext(ctx, "CREATE DATABASE n; CREATE TABLE n.marker (id INT PRIMARY KEY, v INT); INSERT INTO n.marker VALUES (1, 0)"); err != nil {
 		return err
 	}
-	rules := ""
+	rules, routes := "", "  - {source-table: n.marker, sink-table: n.marker}\n"
 	for _, s := range n.load.shapes {
+		switch s.name {
+		case "sh_1":
+			routes += "  - {source-table: \"n.sh_[0-9]\", sink-table: ods.shards, shard-key: true}\n"
+		case "log_input":
+			routes += "  - {source-table: n.log_input, sink-table: ods.log_copy}\n  - {source-table: n.log_input, sink-table: n.log_input}\n"
+		}
 		q := fmt.Sprintf("CREATE TABLE n.%s (%s)", s.name, s.create)
 		if s.fill != "" {
 			q += fmt.Sprintf("; INSERT INTO n.%s %s", s.name, strings.ReplaceAll(s.fill, " seq_", " n.seq_"))
@@ -261,10 +269,7 @@ func (n *nemesis) fill(ctx context.Context) error {
   connect.timeout: 5s
 transform:
 %sroute:
-  - {source-table: "n.sh_[0-9]", sink-table: ods.shards, shard-key: true}
-  - {source-table: n.log_input, sink-table: ods.log_copy}
-  - {source-table: n.log_input, sink-table: n.log_input}
-sink:
+%ssink:
   type: paimon
   allow-destructive: [truncate.table]
   table.properties.snapshot.num-retained.min: 2
@@ -274,7 +279,7 @@ pipeline:
   name: nemesis
   schema.change.behavior: EVOLVE
   commit.interval: 500 ms
-`, port, mariadb.User, mariadb.Password, rules)
+`, port, mariadb.User, mariadb.Password, rules, routes)
 	n.file = filepath.Join(n.dir, "nemesis.yaml")
 	return os.WriteFile(n.file, []byte(yaml), 0o600)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 )
 
@@ -94,8 +95,9 @@ func hexBytes(n int) func(*rand.Rand) string {
 	}
 }
 
-// shapes are the tables of a run. Rows of "plain" are enough to be copied in chunks.
-func shapes(plain int) []*shape {
+// shapes are the tables of a run, all or only some. Rows of "plain" are enough to
+// be copied in chunks.
+func shapes(plain int, only string) []*shape {
 	simple := []column{{"id", below(800)}, {"v", orNull(below(1_000_000))}, {"s", orNull(letters(30))}}
 	const simpleCreate = "id INT PRIMARY KEY, v INT, s VARCHAR(40)"
 	fill := "SELECT seq, seq, CONCAT('old', seq) FROM seq_1_to_300"
@@ -151,6 +153,10 @@ func shapes(plain int) []*shape {
 	}
 	for i := 1; i <= 3; i++ {
 		list = append(list, &shape{name: fmt.Sprint("sh_", i), create: "id INT PRIMARY KEY, v INT, s VARCHAR(40)", keys: 1, cols: simple, fill: fill, lakes: []string{shards}})
+	}
+	if only != "" {
+		names := strings.Split(only, ",")
+		list = slices.DeleteFunc(list, func(s *shape) bool { return !slices.Contains(names, s.name) })
 	}
 	for _, s := range list {
 		s.often = max(s.often, 1)
