@@ -23,7 +23,7 @@ func (c compiler) leftFilters(n *plan.Join) (out []*runtimeFilter) {
 			continue
 		}
 		if s, at := origin(n.Right, plan.ColID(col.Pos)); s != nil {
-			out = append(out, &runtimeFilter{scan: s, col: at, typ: col.Type(), join: n, key: i, fewer: true})
+			out = append(out, &runtimeFilter{scan: s, col: at, typ: c.x.typeOf(s.Cols[at].ID), join: n, key: i, fewer: true})
 		}
 	}
 	return out

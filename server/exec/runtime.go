@@ -79,6 +79,25 @@ func origin(n plan.Node, id plan.ColID) (*plan.Scan, int) {
 				return nil, 0
 			}
 			n = x.In
+		case *plan.Aggregate:
+			// All rows of a group have the key's value: what is left out are whole groups.
+			// A filter that gives up half way leaves groups that lack rows, of keys that it
+			// had not needed.
+			found := false
+			for _, k := range x.Keys {
+				if k.ID == id {
+					c := numbers(k.Expr)
+					if c == nil {
+						return nil, 0
+					}
+					id, found = plan.ColID(c.Pos), true
+					break
+				}
+			}
+			if !found {
+				return nil, 0
+			}
+			n = x.In
 		case *plan.Join:
 			if s, col := origin(x.Left, id); s != nil {
 				switch x.Kind {
@@ -130,11 +149,11 @@ func (c compiler) joinFilters(n *plan.Join) (out []*runtimeFilter) {
 	fewer := selective(n.Right)
 	for i, k := range n.Keys {
 		col := numbers(k.L)
-		if col == nil || k.NullSafe {
+		if col == nil {
 			continue
 		}
 		if s, at := origin(n.Left, plan.ColID(col.Pos)); s != nil {
-			out = append(out, &runtimeFilter{scan: s, col: at, typ: col.Type(), join: n, key: i, fewer: fewer})
+			out = append(out, &runtimeFilter{scan: s, col: at, typ: c.x.typeOf(s.Cols[at].ID), join: n, key: i, fewer: fewer})
 		}
 	}
 	return out
@@ -208,6 +227,9 @@ func (f *runtimeFilter) take(v *vector.Vec, n int, acct *account) {
 	least, most, found := int64(math.MaxInt64), int64(math.MinInt64), 0
 	for i := range n {
 		if v.Valid != nil && v.IsNull(i) {
+			if f.join.Keys[f.key].NullSafe {
+				return // rows with NULL have a match, too
+			}
 			continue
 		}
 		x := at(i)

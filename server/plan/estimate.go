@@ -57,12 +57,45 @@ func (o *optimizer) estimate(n Node) float64 {
 		if len(n.Keys) == 0 && len(n.Conds) == 0 {
 			return l * r
 		}
+		if n.Kind == Inner {
+			// As if the smaller table's key were the larger one's foreign key: what is left
+			// of each table leaves its share of the rows.
+			lw, rw := math.Max(1, o.whole(n.Left)), math.Max(1, o.whole(n.Right))
+			return math.Max(1, math.Max(lw, rw)*math.Min(1, l/lw)*math.Min(1, r/rw)*selectivity(n.Conds))
+		}
 		return math.Max(l, r) * selectivity(n.Conds)
 	}
 	if in := n.Inputs(); len(in) > 0 {
 		return o.estimate(in[0])
 	}
 	return unknown
+}
+
+// whole guesses the rows that a plan would give if no condition left any out.
+func (o *optimizer) whole(n Node) float64 {
+	switch n := n.(type) {
+	case *Scan:
+		c := *n
+		c.Conds = nil
+		return o.estimate(&c)
+	case *Filter:
+		return o.whole(n.In)
+	case *Project:
+		return o.whole(n.In)
+	case *Aggregate:
+		if len(n.Keys) > 0 {
+			return math.Max(1, o.whole(n.In)/4)
+		}
+	case *Join:
+		switch n.Kind {
+		case Semi, Anti, Mark, Single:
+			return o.whole(n.Left)
+		}
+		if len(n.Keys) > 0 || len(n.Conds) > 0 {
+			return math.Max(o.whole(n.Left), o.whole(n.Right))
+		}
+	}
+	return o.estimate(n)
 }
 
 // selectivity guesses the share of rows that conditions keep.

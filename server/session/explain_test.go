@@ -22,6 +22,17 @@ func TestExplainAnalyze(t *testing.T) {
 			t.Errorf("no %s in\n%s", want, got)
 		}
 	}
+	// The keys of the join's other side are known before the rows are grouped.
+	script(t, s, "CREATE TABLE few (k INT, v INT);\nINSERT INTO few VALUES (7, 1), (90, 2), (500, 3)")
+	for _, text := range []string{
+		"SELECT few.k, g.c FROM few JOIN (SELECT i, COUNT(*) AS c FROM d GROUP BY i) g ON g.i = few.k WHERE few.v < 3",
+		"SELECT k FROM few WHERE v < 3 AND v < (SELECT COUNT(*) + 2 FROM d WHERE d.i = few.k)",
+	} {
+		got = query(t, s, "EXPLAIN ANALYZE "+text)
+		if want := `Scan shop.d .*actual rows=2 `; !regexp.MustCompile(want).MatchString(got) {
+			t.Errorf("%s: no %s in\n%s", text, want, got)
+		}
+	}
 	query(t, s, "SET lake_query_memory = '256KiB'")
 	got = query(t, s, "EXPLAIN ANALYZE FORMAT=JSON SELECT COUNT(*) FROM (SELECT DISTINCT a.i, a.s, b.i AS j FROM d a JOIN d b ON a.i < b.i AND a.i < 20) x")
 	type node struct {
