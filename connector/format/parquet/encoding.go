@@ -234,6 +234,50 @@ func load64(b []byte, o int) uint64 {
 func unpack(dst []uint32, b []byte, bit int, width uint) {
 	mask := uint64(1)<<width - 1
 	i := 0
+	// One load has 57 bits of any alignment: several narrow values.
+	w := width & 63
+	switch {
+	case width <= 7:
+		for ; i+8 <= len(dst) && bit>>3+8 <= len(b); i += 8 {
+			x := binary.LittleEndian.Uint64(b[bit>>3:]) >> (bit & 7)
+			d := dst[i : i+8 : i+8]
+			d[0] = uint32(x & mask)
+			x >>= w
+			d[1] = uint32(x & mask)
+			x >>= w
+			d[2] = uint32(x & mask)
+			x >>= w
+			d[3] = uint32(x & mask)
+			x >>= w
+			d[4] = uint32(x & mask)
+			x >>= w
+			d[5] = uint32(x & mask)
+			x >>= w
+			d[6] = uint32(x & mask)
+			d[7] = uint32(x >> w & mask)
+			bit += 8 * int(width)
+		}
+	case width <= 14:
+		for ; i+4 <= len(dst) && bit>>3+8 <= len(b); i += 4 {
+			x := binary.LittleEndian.Uint64(b[bit>>3:]) >> (bit & 7)
+			d := dst[i : i+4 : i+4]
+			d[0] = uint32(x & mask)
+			x >>= w
+			d[1] = uint32(x & mask)
+			x >>= w
+			d[2] = uint32(x & mask)
+			d[3] = uint32(x >> w & mask)
+			bit += 4 * int(width)
+		}
+	case width <= 28:
+		for ; i+2 <= len(dst) && bit>>3+8 <= len(b); i += 2 {
+			x := binary.LittleEndian.Uint64(b[bit>>3:]) >> (bit & 7)
+			d := dst[i : i+2 : i+2]
+			d[0] = uint32(x & mask)
+			d[1] = uint32(x >> w & mask)
+			bit += 2 * int(width)
+		}
+	}
 	for ; i < len(dst) && bit>>3+8 <= len(b); i++ {
 		dst[i] = uint32(binary.LittleEndian.Uint64(b[bit>>3:]) >> (bit & 7) & mask)
 		bit += int(width)
