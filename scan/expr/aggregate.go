@@ -69,6 +69,23 @@ type State interface {
 	Bytes() int64
 }
 
+// Complete says that all rows of a state have been added, and reports whether Result
+// may now be called by several goroutines at once.
+func Complete(s State) (concurrent bool, err error) {
+	switch s := s.(type) {
+	case *countState, *sumState, *pickState:
+		return true, nil
+	case *filteredState:
+		return Complete(s.State)
+	case *distinctState:
+		if err := s.feed(); err != nil {
+			return false, err
+		}
+		return Complete(s.inner)
+	}
+	return false, nil
+}
+
 // IsAggregate reports whether name, of any case, is an aggregate function.
 func IsAggregate(name string) bool {
 	_, ok := aggregates[upper(name)]

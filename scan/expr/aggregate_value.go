@@ -417,16 +417,22 @@ func (s *distinctState) Merge(other State, to []uint32) error {
 }
 
 func (s *distinctState) Result(from, to int) (*vector.Vec, error) {
-	if s.fed < len(s.groups) {
-		if s.fed > 0 {
-			return nil, errs.Internalf("add rows to a DISTINCT aggregate: results were already taken")
-		}
-		if err := s.inner.Update(s.groups, s.vals, nil, len(s.groups)); err != nil {
-			return nil, err
-		}
-		s.fed = len(s.groups)
+	if err := s.feed(); err != nil {
+		return nil, err
 	}
 	return s.inner.Result(from, to)
+}
+
+// feed gives the inner state the tuples.
+func (s *distinctState) feed() error {
+	if s.fed == len(s.groups) {
+		return nil
+	}
+	if s.fed > 0 {
+		return errs.Internalf("add rows to a DISTINCT aggregate: results were already taken")
+	}
+	s.fed = len(s.groups)
+	return s.inner.Update(s.groups, s.vals, nil, len(s.groups))
 }
 
 // groupConcat is GROUP_CONCAT: its arguments are the texts, then the keys.

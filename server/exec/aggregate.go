@@ -208,16 +208,29 @@ func (s *groups) merge(o *groups) error {
 	return nil
 }
 
-// phases gives the groups in the order in which they first appeared. It is one
-// range, since a State belongs to one goroutine.
-func (s *groups) phases() []phase {
+// groupRange is how many groups one worker takes to give.
+const groupRange = 1 << 15
+
+// phases gives the groups in the order in which they first appeared; in one range,
+// when a state does not allow more.
+func (s *groups) phases() ([]phase, error) {
 	n := s.table.size()
 	if len(s.g.keys) == 0 {
 		n = 1
 	}
-	return []phase{{ranges: 1, rows: int64(n), open: func(context.Context, int) (operator, error) {
-		return &emit{s: s, end: n}, nil
-	}, done: s.acct.free}}
+	size := groupRange
+	for _, st := range s.states {
+		concurrent, err := expr.Complete(st)
+		if err != nil {
+			return nil, err
+		}
+		if !concurrent {
+			size = max(n, 1)
+		}
+	}
+	return []phase{{ranges: max(1, (n+size-1)/size), rows: int64(n), open: func(_ context.Context, i int) (operator, error) {
+		return &emit{s: s, at: i * size, end: min(n, (i+1)*size)}, nil
+	}, done: s.acct.free}}, nil
 }
 
 // emit gives the groups at to end.

@@ -132,7 +132,7 @@ func (g *grouping) finish(ctx context.Context) ([]phase, error) {
 				s.Grow(1)
 			}
 		}
-		return g.all.phases(), nil
+		return g.all.phases()
 	}
 	if err := g.spillAll(ctx); err != nil {
 		return nil, err

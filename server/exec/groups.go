@@ -3,6 +3,7 @@ package exec
 import (
 	"math/bits"
 	"math/rand/v2"
+	"sync/atomic"
 
 	"github.com/thermocline/thermocline/internal/vector"
 	"github.com/thermocline/thermocline/scan/expr"
@@ -116,19 +117,27 @@ func hashRows(types []expr.Type, cols []*vector.Vec, sel []uint16, n int, buf []
 	return buf
 }
 
-// hashAll is hashRows for the first n rows of Flat columns of any length.
-func (x *query) hashAll(types []expr.Type, cols []*vector.Vec, n int) []uint64 {
+// hashAll is hashRows for the first n rows of Flat columns of any length, by several
+// workers.
+func (x *query) hashAll(types []expr.Type, cols []*vector.Vec, n, workers int) ([]uint64, error) {
 	out := make([]uint64, n)
-	part := make([]*vector.Vec, len(cols))
-	for at := 0; at < n; at += checkRows {
-		x.check()
-		end := min(at+checkRows, n)
-		for i, c := range cols {
-			part[i] = window(c, at, end)
+	var next atomic.Int64
+	err := together(workers, func(int) error {
+		part := make([]*vector.Vec, len(cols))
+		for {
+			at := int(next.Add(checkRows)) - checkRows
+			if at >= n {
+				return nil
+			}
+			x.check()
+			end := min(at+checkRows, n)
+			for i, c := range cols {
+				part[i] = window(c, at, end)
+			}
+			hashRows(types, part, nil, end-at, out[at:end])
 		}
-		hashRows(types, part, nil, end-at, out[at:end])
-	}
-	return out
+	})
+	return out, err
 }
 
 // same reports whether a row has the key of group g, which may have been made for

@@ -251,27 +251,51 @@ func (j *joining) hash() error {
 	if err := j.acct.hold(j.rows.bytes() + j.keys.bytes() + int64(n)*12 + int64(slots)*4); err != nil {
 		return j.op.failed(err)
 	}
-	j.hashes = j.x.hashAll(j.types, j.keys.cols, n)
-	j.head = make([]int32, slots)
-	for i := range j.head {
-		j.head[i] = -1
+	workers := 1
+	if n >= 4*smallRows {
+		workers = min(j.x.env.Options.Workers(), 8)
 	}
-	j.next = make([]int32, n)
-	mask := uint64(slots - 1)
+	var err error
+	if j.hashes, err = j.x.hashAll(j.types, j.keys.cols, n, workers); err != nil {
+		return err
+	}
+	j.head, j.next = make([]int32, slots), make([]int32, n)
+	var null atomic.Bool
+	err = together(workers, func(w int) error {
+		if j.chain(slots*w/workers, slots*(w+1)/workers) {
+			null.Store(true)
+		}
+		return nil
+	})
+	j.hasNull = j.hasNull || null.Load()
+	return err
+}
+
+// chain links the build rows of the slots from to before to, and reports whether it
+// met a NULL key.
+func (j *joining) chain(from, to int) (null bool) {
+	head := j.head[from:to]
+	for i := range head {
+		head[i] = -1
+	}
+	mask := uint64(len(j.head) - 1)
 	// Backwards, so that a chain lists rows in the order in which they came.
-	for i := n - 1; i >= 0; i-- {
+	for i := j.rows.n - 1; i >= 0; i-- {
 		if i%checkRows == 0 {
 			j.x.check()
 		}
-		if j.nullKey(j.keys.cols, i) {
-			j.hasNull = true
+		at := int(j.hashes[i]&mask) - from
+		if uint(at) >= uint(len(head)) {
 			continue
 		}
-		at := j.hashes[i] & mask
-		j.next[i] = j.head[at]
-		j.head[at] = int32(i)
+		if j.nullKey(j.keys.cols, i) {
+			null = true
+			continue
+		}
+		j.next[i] = head[at]
+		head[at] = int32(i)
 	}
-	return nil
+	return null
 }
 
 // nullKey reports whether a row cannot match because a key is NULL.

@@ -248,6 +248,26 @@ func eachParallel[T any](ctx context.Context, workers, ranges int, run func(cont
 	return nil
 }
 
+// together runs fn for each of several workers and returns the first error. With one
+// it runs on the caller's goroutine.
+func together(workers int, fn func(w int) error) error {
+	if workers == 1 {
+		return fn(0)
+	}
+	errors := make([]error, workers)
+	var wg sync.WaitGroup
+	for w := range workers {
+		wg.Go(func() { errors[w] = guard(func() error { return fn(w) }) })
+	}
+	wg.Wait()
+	for _, err := range errors {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // gather returns one operator that gives the rows of the phases in order. With
 // several workers they run ahead by a few batches a range.
 func gather(ctx context.Context, x *query, phases []phase) operator {
