@@ -359,6 +359,9 @@ func (a *assigner) store(out, w *vector.Vec, i, row int) error {
 		out.AppendI64(us)
 		return nil
 	}
+	if k := out.Kind; (k == vector.List || k == vector.Map || k == vector.Struct) && w.Kind != k {
+		return errs.Unsupportedf(-1, "writing JSON into column %s of type %s (only NULL can be written)", a.field.Name, a.field.Type)
+	}
 	out.AppendFrom(w, i)
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/thermocline/thermocline/catalog"
 	"github.com/thermocline/thermocline/connector"
+	"github.com/thermocline/thermocline/internal/errs"
 	"github.com/thermocline/thermocline/internal/vector"
 	"github.com/thermocline/thermocline/scan"
 )
@@ -125,4 +126,40 @@ func (e *engine) nested(t *testing.T) {
 		{`select r.a from t union all select id from t where id = 3 order by 1`, `NULL; NULL; 1; 2; 3`},
 		{`select id, r, l from t where id = 1`, `1,{"a": 1, "b": {"x": "p"}},[1, 2, 3]`},
 	})
+}
+
+// JSON is no value of a nested column.
+func TestNestedInsertIsRefused(t *testing.T) {
+	e := newEngine("n")
+	nestedRows(t, e)
+	for _, q := range []string{"INSERT INTO t (id, l) VALUES (9, '[1]')", "INSERT INTO t (id, m) SELECT 9, JSON_OBJECT('k', 1)", "INSERT INTO t (id, l) SELECT id, l FROM t"} {
+		if _, err := e.run(q); errs.ClassOf(err) != errs.Unsupported {
+			t.Errorf("%s: %v", q, err)
+		}
+	}
+	e.must(t, "INSERT INTO t (id, l) SELECT 9, NULL")
+	if a, err := e.run("SELECT COUNT(*), MAX(id) FROM t"); err != nil || text(a.rows) != "5|9\n" {
+		t.Errorf("%v %v", text(a.rows), err)
+	}
+}
+
+// Shared rows have nested columns as they are stored, too.
+func TestNestedShared(t *testing.T) {
+	e := newEngine("n")
+	nestedRows(t, e)
+	e.spilling(t)
+	q := "WITH c AS (SELECT * FROM t ORDER BY id LIMIT 4) SELECT a.id, a.l, b.r, a.r.b.x, b.m['k'], a.l[1], b.lr FROM c a JOIN c b ON a.id = b.id ORDER BY a.id"
+	var want string
+	for i, o := range []scan.Options{{Threads: 1}, {Threads: 1}, {Threads: 2, ForceSpill: true}} {
+		e.opts, e.separate = o, i == 0
+		a, err := e.run(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := text(a.rows); i == 0 {
+			want = got
+		} else if got != want || len(a.rows) != 4 {
+			t.Errorf("%+v:\n%s, want\n%s", o, got, want)
+		}
+	}
 }
