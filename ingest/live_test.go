@@ -498,6 +498,8 @@ func TestLiveLost(t *testing.T) {
 			return seen(v)
 		})
 	}
+	last := len(b.history) - 1
+	b.transact(0) // the rows may have been on their way when commits began to fail
 	f := reg.Find(l.dir, "bank.clock")
 	eventually(t, func() string {
 		if f.End() == nil {
@@ -505,11 +507,11 @@ func TestLiveLost(t *testing.T) {
 		}
 		return ""
 	})
-	if f.End().Whole || !strings.Contains(f.End().Reason, "broken for good") {
+	if !strings.Contains(f.End().Reason, "broken for good") {
 		t.Fatalf("ended %+v", f.End())
 	}
+	whole := f.End().Whole
 	broken.Store(false)
-	last := len(b.history) - 1
 	if err := r.Unpause(context.Background(), "test"); err != nil {
 		t.Fatal(err)
 	}
@@ -520,15 +522,19 @@ func TestLiveLost(t *testing.T) {
 		}
 		v := g.Current()
 		if v == nil {
-			if g.End() == nil && !g.Owes() {
+			if g.End() == nil && !g.Owes() && !whole {
 				t.Error("older rows are read")
 			}
 			return "no view"
 		}
 		defer v.Release()
 		if v.Tables["bank.clock"].Committed == "" {
-			if got, want := b.read(l, v, "clock"), fmt.Sprintf("1|%d", last); got != want {
-				t.Errorf("%s is read, after %s", got, want)
+			var n int
+			if _, err := fmt.Sscanf(b.read(l, v, "clock"), "1|%d", &n); err != nil || n < last {
+				t.Errorf("transaction %d is read, after %d (%v)", n, last, err)
+			}
+			if n < len(b.history)-1 {
+				return "not all is there"
 			}
 			return ""
 		}
