@@ -102,8 +102,8 @@ bench-cdc: build ## first copy and catching up of a pipeline from MariaDB; BENCH
 bench-paimon: ## merging, deletion vectors, writing and compaction, beside Java Paimon and pypaimon
 	@eval "$$(.ci/deps)"; THERMOCLINE_PAIMON_JAVA=$$(ls $(JAVA_PAIMON) 2>/dev/null) go run ./benchmarks/paimon $(BENCH)
 
-bench-sql: build ## the queries of TPC-H SF1 and of ClickBench on 10 M rows, beside DuckDB on the same files; needs ../shared; BENCH="--sf 0.1 --rows 1000000" is short
-	go run ./benchmarks/sql --binary bin/thermocline --out benchmarks/RESULTS.md $(BENCH)
+bench-sql: build ## the queries of TPC-H SF1 and of ClickBench on 10 M rows, beside DuckDB on the same files; a profile of each in bin/profiles; needs ../shared; BENCH="--sf 0.1 --rows 1000000" is short
+	go run ./benchmarks/sql --binary bin/thermocline --profile bin/profiles --out benchmarks/RESULTS.md $(BENCH)
 
 .PHONY: bench-wire
 bench-wire: build ## the MySQL port: SELECT 1, a row of 10 M by its key, LIMIT 10, 1 M rows to a client that takes them; BENCH="--keys 1000000" is short
