@@ -132,7 +132,7 @@ func (s *asides) begin() (followed bool, err error) {
 	if a.p.def.Source.Startup != pipeline.Initial || a.p.def.Source.NewTables == pipeline.FollowNew {
 		copies := pending[:0:0]
 		for _, t := range pending {
-			if t.Replaces() && a.p.def.Source.Startup == pipeline.Initial {
+			if t.Replaces() {
 				copies = append(copies, t)
 				continue
 			}

@@ -13,6 +13,12 @@ import (
 // the one that goes on at the end, without having connected again.
 func undisturbed(t *testing.T, r *Runner) func() {
 	t.Helper()
+	eventually(t, func() string {
+		if s := r.Status()[0]; s.State != Streaming {
+			return fmt.Sprintf("%+v", s)
+		}
+		return ""
+	})
 	r.mu.Lock()
 	before := r.runs["test"]
 	r.mu.Unlock()

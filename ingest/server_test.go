@@ -87,7 +87,33 @@ func (s *server) sql(q string) string {
 	}
 	q = sequences.ReplaceAllString(q, "(WITH RECURSIVE sq AS (SELECT $1 AS seq UNION ALL SELECT seq + 1 FROM sq WHERE seq < $2) SELECT seq FROM sq) AS seqs")
 	q = replaces.ReplaceAllString(q, "DROP TABLE IF EXISTS $1; CREATE TABLE $1")
-	return strings.ReplaceAll(q, "SHOW MASTER STATUS", "SHOW BINARY LOG STATUS")
+	return strings.NewReplacer("SHOW MASTER STATUS", "SHOW BINARY LOG STATUS", "RESET MASTER", "RESET BINARY LOGS AND GTIDS").Replace(q)
+}
+
+// logFiles are the names of the binlog's files, oldest first.
+func (s *server) logFiles() (names []string) {
+	s.t.Helper()
+	rs, err := s.db.Query("SHOW BINARY LOGS")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer rs.Close()
+	cols, err := rs.Columns()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for rs.Next() {
+		var name string
+		dest := []any{&name}
+		for range cols[1:] {
+			dest = append(dest, new(any))
+		}
+		if err := rs.Scan(dest...); err != nil {
+			s.t.Fatal(err)
+		}
+		names = append(names, name)
+	}
+	return names
 }
 
 func (s *server) exec(stmts ...string) {

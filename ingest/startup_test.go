@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -84,6 +85,12 @@ func TestStartAtPlaces(t *testing.T) {
 		l.same("c.a", append(c.want, "10|1|1")...)
 		srv.exec("DELETE FROM c.a WHERE id = 10")
 		l.same("c.a", c.want...)
+		if len(c.want) == 2 { // copied again, it has all rows
+			if err := r.Resnapshot(context.Background(), "test", "c.a"); err != nil {
+				t.Fatal(err)
+			}
+			srv.same(l, r, "c.a")
+		}
 		end(t, r)
 	}
 	if srv.mysql {
