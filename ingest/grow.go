@@ -199,7 +199,6 @@ func (f *follower) appeared(ev *source.Event) {
 		f.grown = f.stream.Position()
 	}
 	f.renamed = f.renamed || ev.Loss == source.LostReplaced
-	p.log.Info("a table came at the source", "table", ev.ID.String(), "statement", ev.Reason)
 }
 
 // captures reports whether the patterns match a table.
@@ -297,6 +296,7 @@ func (a *attempt) grow(ctx context.Context, before source.Position) (bool, error
 			return false, err
 		}
 		a.targets[name] = target
+		a.p.log.Info("a table came at the source", "table", name)
 		if err := a.define(ctx, t); err != nil {
 			if !ofTable(err) {
 				return false, err
