@@ -163,3 +163,11 @@ func (s *bitState) Result(from, to int) (*vector.Vec, error) {
 	copy(out.I64s, s.values[from:to])
 	return out, nil
 }
+
+// noBinaryBits refuses bit aggregates of binary strings.
+func noBinaryBits(x Expr) error {
+	if binaryBits(x) && x.Type().Class == Bytes {
+		return errs.Unsupportedf(-1, "bit aggregates of binary strings")
+	}
+	return nil
+}

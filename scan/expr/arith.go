@@ -24,15 +24,15 @@ func init() {
 	register(&function{name: "NEG", min: 1, max: 1, class: "operator", usage: "-a", doc: "Negation.",
 		resolve: func(ctx *Context, args []Expr) (Expr, error) { return negate(ctx, args[0]) }})
 	for _, o := range []struct{ name, doc string }{
-		{"&", "Bitwise and of 64-bit integers."}, {"|", "Bitwise or of 64-bit integers."}, {"^", "Bitwise exclusive or of 64-bit integers."},
-		{"<<", "Shift left of a 64-bit integer."}, {">>", "Shift right of a 64-bit integer."},
+		{"&", "Bitwise and of 64-bit integers, or of binary strings of equal length."}, {"|", "Bitwise or of 64-bit integers, or of binary strings of equal length."}, {"^", "Bitwise exclusive or of 64-bit integers, or of binary strings of equal length."},
+		{"<<", "Shift left of a 64-bit integer, or of a binary string."}, {">>", "Shift right of a 64-bit integer, or of a binary string."},
 	} {
 		op(o.name, "a "+o.name+" b", o.doc, func(ctx *Context, a, b Expr) (Expr, error) { return bitwise(ctx, o.name, a, b) })
 	}
-	register(&function{name: "~", min: 1, max: 1, class: "operator", usage: "~a", doc: "Bitwise complement of a 64-bit integer.",
+	register(&function{name: "~", min: 1, max: 1, class: "operator", usage: "~a", doc: "Bitwise complement of a 64-bit integer, or of a binary string.",
 		resolve: func(ctx *Context, args []Expr) (Expr, error) {
-			if err := noBinaryBits(args...); err != nil {
-				return nil, err
+			if binaryBits(args[0]) {
+				return complementBytes(args[0]), nil
 			}
 			return newCall("~", TUint64, func(ev *evaluation) (*vector.Vec, error) {
 				out := ev.out(vector.I64)
@@ -453,18 +453,6 @@ func negate(ctx *Context, a Expr) (Expr, error) {
 	}, asDouble(ctx, a)).asSafe(), nil
 }
 
-// noBinaryBits refuses bit operations on binary strings, which give binary
-// strings in MySQL 8. Hexadecimal literals are numbers.
-func noBinaryBits(args ...Expr) error {
-	for _, a := range args {
-		l, ok := a.(*LiteralExpr)
-		if a.Type().Class != Bytes || ok && l.hex {
-			return nil
-		}
-	}
-	return errs.Unsupportedf(-1, "bit operations on binary strings")
-}
-
 // bitInt is the integer type in which an operand of a bit operation is read.
 func bitInt(e Expr) Type {
 	if t := numeric(e); t.Class == Int && t.Unsigned || t.Class == Decimal {
@@ -477,12 +465,11 @@ func bitwise(ctx *Context, op string, a, b Expr) (Expr, error) {
 	if err := isNested(a, b); err != nil {
 		return nil, err
 	}
-	if op == "<<" || op == ">>" {
-		if err := noBinaryBits(a); err != nil {
-			return nil, err
-		}
-	} else if err := noBinaryBits(a, b); err != nil {
-		return nil, err
+	switch shift := op == "<<" || op == ">>"; {
+	case shift && binaryBits(a):
+		return shiftBytes(ctx, op, a, b), nil
+	case !shift && binaryBits(a, b):
+		return bitwiseBytes(op, a, b), nil
 	}
 	return newCall(op, TUint64, func(ev *evaluation) (*vector.Vec, error) {
 		out := ev.out(vector.I64)

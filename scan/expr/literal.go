@@ -247,7 +247,7 @@ func bytesLiteral(ctx *Context, e *syntax.BytesLit) (Expr, error) {
 		return stringLiteral(ctx, &syntax.StringLit{At: e.At, Value: e.Value, Charset: e.Charset})
 	}
 	l := Literal(BytesValue([]byte(e.Value)))
-	l.hex, l.bits = true, e.Bits
+	l.hex, l.bits = e.Charset == "", e.Bits && e.Charset == ""
 	l.text = "0x" + strings.ToUpper(hexLower([]byte(e.Value)))
 	return l, nil
 }

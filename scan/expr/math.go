@@ -126,21 +126,13 @@ func init() {
 		resolve: func(ctx *Context, args []Expr) (Expr, error) { return round(ctx, "ROUND", args) }})
 	register(&function{name: "TRUNCATE", min: 2, max: 2, class: "math", usage: "TRUNCATE(x, d)", doc: "x cut to d fraction digits.",
 		resolve: func(ctx *Context, args []Expr) (Expr, error) { return round(ctx, "TRUNCATE", args) }})
-	register(&function{name: "BIT_COUNT", min: 1, max: 1, class: "math", usage: "BIT_COUNT(x)", doc: "The number of bits set in a 64-bit integer.",
+	register(&function{name: "BIT_COUNT", min: 1, max: 1, class: "math", usage: "BIT_COUNT(x)", doc: "The number of bits set in a 64-bit integer or a binary string.",
 		resolve: func(ctx *Context, args []Expr) (Expr, error) {
 			if err := isNested(args...); err != nil {
 				return nil, err
 			}
 			if l, ok := args[0].(*LiteralExpr); args[0].Type().Class == Bytes && !(ok && l.hex) {
-				return newCall("BIT_COUNT", TBigInt, func(ev *evaluation) (*vector.Vec, error) {
-					out := ev.out(vector.I64)
-					ev.rows(func(i int) {
-						for _, b := range ev.args[0].Bytes(i) {
-							out.I64s[i] += int64(bits.OnesCount8(b))
-						}
-					})
-					return out, nil
-				}, args[0]), nil
+				return countBits(args[0]), nil
 			}
 			return newCall("BIT_COUNT", TBigInt, func(ev *evaluation) (*vector.Vec, error) {
 				out := ev.out(vector.I64)

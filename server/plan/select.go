@@ -125,7 +125,7 @@ func (bl *block) expand(list []*syntax.SelectItem) error {
 	for _, it := range list {
 		star, ok := it.Expr.(*syntax.Star)
 		if !ok {
-			bl.items = append(bl.items, &item{name: it.Name(), ast: it.Expr, pos: it.Pos()})
+			bl.items = append(bl.items, &item{name: itemName(it), ast: it.Expr, pos: it.Pos()})
 			continue
 		}
 		if len(star.Aliases) > 0 {
@@ -226,6 +226,16 @@ func nameIn(e syntax.Expr, name string) string {
 		return true
 	})
 	return text
+}
+
+// itemName is the name of a column of the select list.
+func itemName(it *syntax.SelectItem) string {
+	if f, ok := it.Expr.(*syntax.FuncCall); ok && !it.HasAlias && f.Is("NAME_CONST") && len(f.Args) == 2 {
+		if s, ok := f.Args[0].(*syntax.StringLit); ok {
+			return s.Value
+		}
+	}
+	return it.Name()
 }
 
 // columnText returns a column's name with its table, as messages show it.
