@@ -51,6 +51,8 @@ func init() {
 			string-bytes-25 string-bytes-59 string-bytes-70 string-bytes-83 string-bytes-167`,
 		"sql_auto_is_null is refused: no table has AUTO_INCREMENT": `
 			mode-65`,
+		"a decimal user variable is announced with its digits, not with 30": `
+			function-variables-4`,
 		"an expression of a NULL literal has the type of its function": `
 			function-json-41`,
 		"the text of error 1235 names the construct and its position": `

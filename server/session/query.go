@@ -76,11 +76,12 @@ func (s *Session) selectQuery(ctx context.Context, q *syntax.Query, run *stateme
 
 // query binds and starts a query.
 func (s *Session) query(ctx context.Context, q *syntax.Query, run *statement) (*Result, error) {
+	vars, all := keptAssignments(q)
 	q, inlined, err := settled(q)
 	if err != nil {
 		return nil, err
 	}
-	if inlined {
+	if inlined && !all {
 		s.warn("Note", errs.New(errs.User, errs.KindNone, "assignments to user variables are not kept after this SELECT"))
 	}
 	env := run.environment()
@@ -102,7 +103,11 @@ func (s *Session) query(ctx context.Context, q *syntax.Query, run *statement) (*
 	if err != nil {
 		return nil, err
 	}
-	return &Result{Columns: named(planned(p.Columns), q), Rows: rows}, nil
+	res := &Result{Columns: named(planned(p.Columns), q), Rows: rows}
+	if inlined && len(vars) > 0 {
+		res.Rows = &assigning{BatchReader: rows, s: s, types: res.Columns, vars: vars}
+	}
+	return res, nil
 }
 
 // follows returns what notes the version that a continuous read is at: its files
