@@ -15,6 +15,23 @@ func resultCollation(op string, ts ...Type) (Type, error) { return aggregateColl
 // operation in the error.
 func mergeCollations(op string, ts ...Type) (Type, error) { return aggregateCollations(op, true, ts) }
 
+// comparedCollations aggregates the collations of two texts that are compared. One
+// made of two collations takes the other's, unless that is as strong as a column's
+// and the very binary collation that the mixed text has.
+func comparedCollations(op string, a, b Type) (Type, error) {
+	t, err := mergeCollations(op, a, b)
+	if err != nil || a.Coercibility != 1 && b.Coercibility != 1 {
+		return t, err
+	}
+	if a.Collation == b.Collation {
+		t.Coercibility = max(a.Coercibility, b.Coercibility)
+		if t.Coercibility <= 2 {
+			return t, collationMix(op, nil, a, b)
+		}
+	}
+	return t, nil
+}
+
 // aggregateCollations merges collations by coercibility. A text that was made of
 // two collations (coercibility 1, NONE) is the weakest of all.
 func aggregateCollations(op string, compared bool, ts []Type) (Type, error) {
@@ -104,6 +121,9 @@ var coercibilityNames = [...]string{"EXPLICIT", "NONE", "IMPLICIT", "SYSCONST", 
 // three, or none of more.
 func collationMix(op string, all []Type, a, b Type) error {
 	name := func(t Type) string {
+		if t.Class == Null {
+			return "(binary,NULL)"
+		}
 		return "(" + t.Collation + "," + coercibilityNames[min(t.Coercibility, 6)] + ")"
 	}
 	switch {

@@ -29,7 +29,7 @@ func init() {
 	register(&function{name: "STRCMP", min: 2, max: 2, class: "comparison", usage: "STRCMP(a, b)", doc: "-1, 0 or 1: how a sorts against b.",
 		resolve: func(ctx *Context, args []Expr) (Expr, error) {
 			a, b := asText(ctx, args[0]), asText(ctx, args[1])
-			t, err := mergeCollations("strcmp", a.Type(), b.Type())
+			t, err := comparedCollations("strcmp", a.Type(), b.Type())
 			if err != nil {
 				return nil, err
 			}
@@ -72,12 +72,9 @@ func comparable2(ctx *Context, op string, a, b Expr) (x, y Expr, t Type, err err
 	case ta.Class == JSON || tb.Class == JSON:
 		return comparableJSON(ctx, a, b)
 	case isString(ta) && isString(tb):
-		t, err = mergeCollations(op, ta, tb)
+		t, err = comparedCollations(op, ta, tb)
 		if err != nil {
 			return nil, nil, t, err
-		}
-		if t.Coercibility == 1 {
-			return nil, nil, t, collationMix(op, nil, ta, tb)
 		}
 		t.Class, t.Labels = String, nil
 		if t.Collation == "binary" {
@@ -592,6 +589,9 @@ func between(ctx *Context, args []Expr) (Expr, error) {
 			t.Class = String
 			if t.Collation == "binary" {
 				t.Class = Bytes
+			}
+			if t.Coercibility == 1 {
+				t.Coercibility = 2 // texts of no collation may be compared here
 			}
 			x, low, high = convert(ctx, x, t), convert(ctx, low, t), convert(ctx, high, t)
 		case low.Type().IsTemporal() || high.Type().IsTemporal():

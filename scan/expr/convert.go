@@ -52,7 +52,31 @@ func convert(ctx *Context, e Expr, t Type) Expr {
 		return relabel(e, t)
 	}
 	k := converter(from, t)
+	if n := calledName(e); (t.Class == Double || t.Class == Decimal) && (n == "REGEXP_REPLACE" || n == "REGEXP_SUBSTR") {
+		k = unwarned(k) // MySQL reads these results as numbers without a word
+	}
 	return fold(ctx, &call{name: "conv", inner: t.key(), args: []Expr{e}, typ: t, hidden: true, kern: k, safe: quietConversion(from, t)})
+}
+
+// calledName is the function that made e, also when e is its folded result.
+func calledName(e Expr) string {
+	if l, ok := e.(*LiteralExpr); ok && l.folded != nil {
+		e = l.folded
+	}
+	if c, ok := e.(*call); ok {
+		return c.name
+	}
+	return ""
+}
+
+// unwarned is a kernel whose warnings go nowhere.
+func unwarned(k kernel) kernel {
+	return func(ev *evaluation) (*vector.Vec, error) {
+		ctx := ev.ctx
+		ev.ctx = ctx.quiet()
+		defer func() { ev.ctx = ctx }()
+		return k(ev)
+	}
 }
 
 // quietConversion reports whether a conversion raises nothing and is cheap.

@@ -89,7 +89,7 @@ func collateList(ctx *Context, x Expr, args []Expr) (Expr, error) {
 	}
 	var texts []Type
 	for _, a := range args {
-		if a.Type().Class == String {
+		if c := a.Type().Class; c == String || c == Null {
 			texts = append(texts, a.Type())
 		}
 	}

@@ -81,6 +81,10 @@ func jsonValues(name string, args []Expr) []Expr {
 	}
 	out := append([]Expr(nil), args...)
 	for i := from; i < len(out); i += step {
+		if calledName(out[i]) == "STRCMP" {
+			out[i] = relabel(out[i], TBool) // a truth value to JSON, though it may be -1
+			continue
+		}
 		switch jsonOrigin(out[i]) {
 		case jDate, jTime, jDateTime, jNumber:
 			e := out[i]

@@ -53,7 +53,19 @@ func Cast(ctx *Context, e Expr, to Type) (Expr, error) {
 // Unify returns the expressions converted to one type, that of COALESCE over
 // them: the columns of set operations and of VALUES. Keys of joins are not
 // unified but made comparable: see Comparable.
-func Unify(ctx *Context, es ...Expr) ([]Expr, Type, error) { return unify(ctx, es) }
+//
+// Texts of two collations that make one of none are refused.
+func Unify(ctx *Context, es ...Expr) ([]Expr, Type, error) {
+	out, t, err := unify(ctx, es)
+	if err == nil && t.Class == String {
+		err = noneMixed(ctx, es)
+	}
+	return out, t, err
+}
+
+// UnifyInner is Unify for what stands inside another set operation, where MySQL
+// accepts texts of two collations.
+func UnifyInner(ctx *Context, es ...Expr) ([]Expr, Type, error) { return unify(ctx, es) }
 
 // Comparable converts two expressions to the type in which a = b compares them,
 // such as DOUBLE for a text and a number: for the keys of joins. The operands of

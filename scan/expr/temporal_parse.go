@@ -355,9 +355,7 @@ func numberToDateTime(nr int64) (p parsed) {
 		return parsed{truncated: true}
 	case nr <= 991231:
 		nr = (nr + 19000000) * 1000000
-	case nr < 10000101:
-		return parsed{truncated: true}
-	case nr <= 99991231:
+	case nr <= 99991231: // 3610218 is a day of the year 361
 		nr *= 1000000
 	case nr < 101000000:
 		return parsed{truncated: true}

@@ -87,9 +87,6 @@ func resultType(ctx *Context, op string, es []Expr) (Type, error) {
 			n = max(n, displayLength(e.Type()))
 		}
 		m, err := resultCollation(op, ts...)
-		if err == nil && op == "UNION" && m.Coercibility == 1 && allPlainText(es) {
-			err = collationMix(op, ts, m, m)
-		}
 		if err != nil {
 			return t, err
 		}
@@ -103,14 +100,22 @@ func resultType(ctx *Context, op string, es []Expr) (Type, error) {
 	return t, nil
 }
 
-// allPlainText reports whether all are texts of one collation each.
-func allPlainText(es []Expr) bool {
-	for _, e := range es {
-		if t := e.Type(); t.Class != String || t.Coercibility == 1 {
-			return false
+// noneMixed refuses texts of set operations that two of the collations make one
+// of none; texts that were so before are accepted.
+func noneMixed(ctx *Context, es []Expr) error {
+	all := textType(ctx, es[0].Type())
+	for _, e := range es[1:] {
+		t := textType(ctx, e.Type())
+		m, err := resultCollation("UNION", all, t)
+		if err != nil {
+			return err
 		}
+		if m.Coercibility == 1 && all.Coercibility != 1 && t.Coercibility != 1 {
+			return collationMix("UNION", nil, all, t)
+		}
+		all = m
 	}
-	return true
+	return nil
 }
 
 func hasNested(es []Expr) bool {

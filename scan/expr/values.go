@@ -444,9 +444,9 @@ func decToDateTime(d dec) parsed {
 	if p.kind == Null {
 		return p
 	}
-	p.us, p.fsp = p.us+roundMicros(rest, d.scale), min(d.scale, 6)
-	if p.fsp > 0 && p.kind == Date && rest.Sign() != 0 {
-		p.kind = DateTime
+	p.fsp = min(d.scale, 6)
+	if p.kind == DateTime { // a date has no fraction of a second
+		p.us += roundMicros(rest, d.scale)
 	}
 	return p
 }

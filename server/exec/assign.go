@@ -29,17 +29,19 @@ type assigner struct {
 	strict bool
 	// decimal is the scale of the DECIMAL that is assigned to an integer, else -1.
 	decimal int
+	from    expr.Type
 	text    bool // what is assigned is a text
-	// fourDigits says that the text at hand has that many: '0000' is the year 0.
-	fourDigits bool
-	zero       bool        // NULL in a NOT NULL column becomes the zero of its type
-	nought     *vector.Vec // that zero, as stored
-	cast       expr.Expr   // of column 0 of a batch
-	quiet      *expr.Context
+	// yearZero says that the text at hand is the year 0, as '0000' is, and what has
+	// no digits: another '0' is 2000.
+	yearZero bool
+	zero     bool        // NULL in a NOT NULL column becomes the zero of its type
+	nought   *vector.Vec // that zero, as stored
+	cast     expr.Expr   // of column 0 of a batch
+	quiet    *expr.Context
 }
 
 func newAssigner(ctx *expr.Context, f catalog.Field, typ, from expr.Type, strict bool) (*assigner, error) {
-	a := &assigner{ctx: ctx, field: f, typ: typ, strict: strict}
+	a := &assigner{ctx: ctx, field: f, typ: typ, from: from, strict: strict}
 	q := *ctx
 	q.Warnings = &expr.Warnings{}
 	a.quiet = &q
@@ -142,7 +144,7 @@ func (a *assigner) convert(v *vector.Vec, sel []uint16, n, row int) (*vector.Vec
 			return nil, a.incorrect(v.String(i), row+k) // a cast reads it as 0
 		}
 		if a.text {
-			a.fourDigits = v.Kind == vector.Str && len(v.Bytes(i)) == 4
+			a.yearZero = v.Kind == vector.Str && (len(v.Bytes(i)) == 4 || !bytes.ContainsAny(v.Bytes(i), "0123456789"))
 		} else if a.decimal >= 0 && (a.typ.Unsigned || a.typ.Class == expr.Year || a.typ.Class == expr.Bit) && vector.AppendDecimalText(nil, v, i, a.decimal)[0] == '-' && whole(w, i, math.Trunc) == (vector.Int128{}) {
 			// A negative number does not fit even when it rounds to 0.
 			err := a.outOfRange(row + k)
@@ -225,16 +227,15 @@ func (a *assigner) blame(b *vector.Batch, n int, pos func(int) int, row int) err
 // fault says what is wrong with the value at a position, whose conversion has
 // just warned.
 func (a *assigner) fault(b *vector.Batch, i, row int) error {
+	wide, cut := false, false
 	for _, x := range a.quiet.Warnings.List() {
-		if x.Kind == errs.ValueOutOfRange || x.Kind == errs.OutOfRange {
-			return a.outOfRange(row)
-		}
+		wide = wide || x.Kind == errs.ValueOutOfRange || x.Kind == errs.OutOfRange
+		cut = cut || x.Kind == errs.TruncatedValue
 	}
-	text := ""
-	if c := b.Cols[0]; c.Kind == vector.Str {
-		text = c.String(i)
+	if wide && !(cut && a.typ.Class == expr.Decimal) {
+		return a.outOfRange(row)
 	}
-	return a.incorrect(text, row)
+	return a.incorrect(string(expr.AppendText(nil, a.from, b.Cols[0], i, nil)), row)
 }
 
 func (a *assigner) outOfRange(row int) error {
@@ -273,8 +274,19 @@ func (a *assigner) incorrect(text string, row int) error {
 	if what == "integer" {
 		// A number with something behind it is only cut.
 		t := strings.TrimLeft(text, " \t\n\r")
-		t = strings.TrimLeft(t, "+-.")
-		if t != "" && t[0] >= '0' && t[0] <= '9' {
+		if d := strings.TrimLeft(t, "+-."); d != "" && d[0] >= '0' && d[0] <= '9' {
+			n := 0
+			for n < len(t) && strings.IndexByte("+-", t[n]) >= 0 {
+				n++
+			}
+			for n < len(t) && t[n] >= '0' && t[n] <= '9' {
+				n++
+			}
+			if x, err := strconv.ParseInt(t[:n], 10, 64); err == nil && a.typ.Class != expr.Year {
+				if low, high := a.bounds(); vector.Int128From(x).Cmp(low) < 0 || vector.Int128From(x).Cmp(high) > 0 {
+					return a.outOfRange(row)
+				}
+			}
 			return a.truncated(row)
 		}
 	}
@@ -390,8 +402,12 @@ func (a *assigner) storeYear(out *vector.Vec, x vector.Int128, row int) error {
 	y := x.Int64()
 	switch {
 	case x.Cmp(vector.Int128From(0)) < 0, x.Cmp(vector.Int128From(2155)) > 0, y > 99 && y < 1901:
-		return a.outOfRange(row)
-	case y == 0 && a.text && !a.fourDigits, y > 0 && y < 70:
+		if a.strict {
+			return a.outOfRange(row)
+		}
+		a.ctx.Warnings.Add(expr.Warning{Level: "Warning", Kind: errs.ValueOutOfRange, Message: a.outOfRange(row).Error()})
+		y = 0
+	case y == 0 && a.text && !a.yearZero, y > 0 && y < 70:
 		y += 2000
 	case y >= 70 && y < 100:
 		y += 1900

@@ -6,26 +6,24 @@ import (
 	"github.com/thermocline/thermocline/scan/expr"
 )
 
-// setNode is a set operation, or a query of one: a tree whose columns have one
-// type throughout.
+// setNode is a set operation, or a query of one.
 type setNode struct {
 	kind  SetKind
 	all   bool
 	sides []*setNode
-	leaf  *result // a query; nil for an operation
-	items []Item  // of a query: its columns, converted
+	leaf  *result // a query, or an operation with types of its own once it is made
+	items []Item  // of a leaf: its columns, converted
 	pos   int
 }
 
 // setOp binds UNION, INTERSECT and EXCEPT, nested ones with it: columns are named
-// after the first query's, and get a type that holds the values of all queries,
-// as deep as they are nested.
+// after the first query's, and get a type that holds the values of all operands.
 func (b *binder) setOp(q *syntax.SetOp, outer *scope, ctes *cte) (*result, error) {
 	n, err := b.setTree(q, outer, ctes)
 	if err != nil {
 		return nil, err
 	}
-	return b.unifySets(n)
+	return b.unifySets(n, expr.Unify)
 }
 
 func (b *binder) setTree(body syntax.QueryBody, outer *scope, ctes *cte) (*setNode, error) {
@@ -72,13 +70,35 @@ func (n *setNode) first() *result {
 	return n.leaf
 }
 
-// leaves are the queries, from left to right.
-func (n *setNode) leaves() (out []*setNode) {
-	if n.leaf != nil {
-		return []*setNode{n}
+// merges tells whether the operands of a nested operation count as those of the
+// one around it, which keeps duplicates or not, when types are found, as MySQL 9.7 merges them (asked by what
+// mixed types come out as): a UNION into one that removes duplicates anyway, and
+// UNION ALL into its like; INTERSECT where one of the two removes duplicates; the
+// left side of EXCEPT. Others have types of their own: the rows of
+// (decimals EXCEPT decimals) UNION texts are compared as decimals first.
+func (n *setNode) merges(i int, all bool) bool {
+	s := n.sides[i]
+	if s.leaf != nil || s.kind != n.kind {
+		return false
 	}
-	for _, s := range n.sides {
-		out = append(out, s.leaves()...)
+	switch n.kind {
+	case Union:
+		return !all || s.all
+	case Intersect:
+		return !all || !s.all
+	}
+	return i == 0
+}
+
+// operands are what the columns of an operation get their types from, from left
+// to right.
+func (n *setNode) operands(all bool, out []*setNode) []*setNode {
+	for i, s := range n.sides {
+		if n.merges(i, all) {
+			out = s.operands(all && s.all, out)
+		} else {
+			out = append(out, s)
+		}
 	}
 	return out
 }
@@ -89,22 +109,31 @@ func (b *binder) combine(kind SetKind, all bool, rs []*result, pos int) (*result
 	for _, r := range rs {
 		n.sides = append(n.sides, &setNode{leaf: r, pos: pos})
 	}
-	return b.unifySets(n)
+	return b.unifySets(n, expr.Unify)
 }
 
-// unifySets gives the columns of all queries their common types and makes the
-// operations.
-func (b *binder) unifySets(n *setNode) (*result, error) {
-	leaves := n.leaves()
+// unifySets gives the columns of an operation's operands their common types and
+// makes the operations, the inner ones first.
+func (b *binder) unifySets(n *setNode, unify func(*expr.Context, ...expr.Expr) ([]expr.Expr, expr.Type, error)) (*result, error) {
+	ops := n.operands(n.all, nil)
+	for _, o := range ops {
+		if o.leaf == nil {
+			r, err := b.unifySets(o, expr.UnifyInner)
+			if err != nil {
+				return nil, err
+			}
+			o.leaf = r
+		}
+	}
 	var types []expr.Type
 	for c := range n.first().cols {
-		es := make([]expr.Expr, len(leaves))
+		es := make([]expr.Expr, len(ops))
 		nullable := false
-		for i, l := range leaves {
-			es[i] = b.value(l.leaf, c)
+		for i, o := range ops {
+			es[i] = b.value(o.leaf, c)
 			nullable = nullable || es[i].Type().Nullable
 		}
-		es, t, err := expr.Unify(b.env.Expr, es...)
+		es, t, err := unify(b.env.Expr, es...)
 		if err != nil {
 			return nil, positioned(err, n.pos)
 		}
@@ -118,9 +147,9 @@ func (b *binder) unifySets(n *setNode) (*result, error) {
 			t = expr.TBytes(0)
 		}
 		types = append(types, t)
-		for i, l := range leaves {
-			id := b.newCol(Column{Name: l.leaf.cols[c].Name, Type: t})
-			l.items = append(l.items, Item{id, es[i]})
+		for i, o := range ops {
+			id := b.newCol(Column{Name: o.leaf.cols[c].Name, Type: t})
+			o.items = append(o.items, Item{id, es[i]})
 		}
 	}
 	return b.operate(n, types), nil

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/thermocline/thermocline/internal/errs"
@@ -110,10 +111,52 @@ func (bl *block) afterWindows() (late []*apply) {
 // windowKey binds a key of PARTITION BY or ORDER BY, where numbers are no
 // positions.
 func (bl *block) windowKey(e syntax.Expr, in *scope) (expr.Expr, error) {
-	if n, ok := e.(*syntax.NumberLit); ok && n.Kind == syntax.Integer {
-		return nil, errs.UserAt(e.Pos(), errs.WindowPosition, "Window '<unnamed window>': ORDER BY or PARTITION BY uses legacy position indication which is not supported, use expression.")
+	if err := windowPosition(e); err != nil {
+		return nil, err
 	}
 	return bl.bind(e, in)
+}
+
+// checkWindowKeys refuses positions as keys of the windows of a query before any
+// frame is looked at.
+func checkWindowKeys(q *syntax.Select, order []*syntax.OrderItem) error {
+	var found error
+	check := func(s *syntax.WindowSpec) {
+		for _, e := range s.PartitionBy {
+			found = cmp.Or(found, windowPosition(e))
+		}
+		for _, o := range s.OrderBy {
+			found = cmp.Or(found, windowPosition(o.Expr))
+		}
+	}
+	visit := func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.Query, *syntax.Select, *syntax.SetOp:
+			return false
+		case *syntax.FuncCall:
+			if n.Over != nil {
+				check(n.Over)
+			}
+		}
+		return found == nil
+	}
+	for _, w := range q.Windows {
+		check(w.Spec)
+	}
+	for _, it := range q.Items {
+		syntax.Walk(it, visit)
+	}
+	for _, o := range order {
+		syntax.Walk(o, visit)
+	}
+	return found
+}
+
+func windowPosition(e syntax.Expr) error {
+	if n, ok := e.(*syntax.NumberLit); ok && n.Kind == syntax.Integer {
+		return errs.UserAt(e.Pos(), errs.WindowPosition, "Window '<unnamed window>': ORDER BY or PARTITION BY uses legacy position indication which is not supported, use expression.")
+	}
+	return nil
 }
 
 // windowFunction binds the function's arguments and returns its type.
