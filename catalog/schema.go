@@ -102,8 +102,9 @@ func ParseObject(name string) (table, branch, system string) {
 		return name, "", ""
 	}
 	if b, found := strings.CutPrefix(rest, "branch_"); found {
-		branch, system, _ = strings.Cut(b, "$")
-		return table, branch, system
+		if branch, system, _ = strings.Cut(b, "$"); branch != "" {
+			return table, branch, system
+		}
 	}
 	return table, "", rest
 }

@@ -16,16 +16,16 @@ func resultCollation(op string, ts ...Type) (Type, error) { return aggregateColl
 func mergeCollations(op string, ts ...Type) (Type, error) { return aggregateCollations(op, true, ts) }
 
 // comparedCollations aggregates the collations of two texts that are compared. One
-// made of two collations takes the other's, unless that is as strong as a column's
-// and the very binary collation that the mixed text has.
+// made of two collations takes the other's; MySQL refuses it on the left of the
+// very binary collation that the mixed text has, but not in CASE.
 func comparedCollations(op string, a, b Type) (Type, error) {
 	t, err := mergeCollations(op, a, b)
 	if err != nil || a.Coercibility != 1 && b.Coercibility != 1 {
 		return t, err
 	}
 	if a.Collation == b.Collation {
-		t.Coercibility = max(a.Coercibility, b.Coercibility)
-		if t.Coercibility <= 2 {
+		t.Coercibility = 2
+		if a.Coercibility == 1 && op != "case" {
 			return t, collationMix(op, nil, a, b)
 		}
 	}

@@ -227,7 +227,7 @@ func comparableTemporal(ctx *Context, a, b Expr) (Expr, Expr, Type, error) {
 		return x, y, t, err
 	}
 	l, constant := b.(*LiteralExpr)
-	constant = constant && !l.Val.IsNull()
+	constant = constant && !l.Val.IsNull() && !strings.HasPrefix(l.text, "@") // a user variable may be no date
 	if isString(tb) {
 		if ta.Class == Time {
 			if constant {

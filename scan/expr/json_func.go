@@ -109,6 +109,15 @@ func jsonFn(f jsonFunc) {
 					return nil, errs.Unsupportedf(-1, "%s of JSON made from dates, times, decimals and binary strings", f.name)
 				}
 			}
+			switch f.name {
+			case "JSON_SEARCH", "JSON_CONTAINS", "JSON_OVERLAPS", "MEMBER OF":
+				// These look at all scalars, also at those inside.
+				for _, a := range args {
+					if madeOfTimes(a) {
+						return nil, errs.Unsupportedf(-1, "%s of JSON made from dates, times, decimals and binary strings", f.name)
+					}
+				}
+			}
 			t := f.ret(ctx)
 			c := newCall(f.name, t, nil, args...)
 			c.nulls, c.typ.Nullable = true, true

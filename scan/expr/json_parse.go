@@ -3,6 +3,7 @@ package expr
 import (
 	"math"
 	"strconv"
+	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -21,11 +22,22 @@ type jsonParser struct {
 	at    int
 	depth int
 	err   *jsonError
+	own   bool // numbers that are not written as doubles are decimals
 }
 
 // parseJSON reads JSON text.
 func parseJSON(s []byte) (*jsonValue, *jsonError) {
-	p := &jsonParser{s: s}
+	return (&jsonParser{s: s}).document()
+}
+
+// parseOwnJSON reads a value of type JSON. Its decimals keep their digits: 1.50
+// is none of the doubles as values are written.
+func parseOwnJSON(s []byte) (*jsonValue, *jsonError) {
+	return (&jsonParser{s: s, own: true}).document()
+}
+
+func (p *jsonParser) document() (*jsonValue, *jsonError) {
+	s := p.s
 	p.space()
 	if p.at == len(s) {
 		return nil, &jsonError{"The document is empty.", 0}
@@ -148,6 +160,11 @@ func (p *jsonParser) number() *jsonValue {
 	if err != nil && math.IsInf(f, 0) {
 		p.at = start
 		return p.fail("Number too big to be stored in double.")
+	}
+	if p.own && string(appendJSONDouble(nil, f)) != text {
+		if d, ok := parseDec([]byte(text)); ok && !strings.ContainsAny(text, "eE") {
+			return &jsonValue{kind: jNumber, num: number{class: Decimal, d: d}}
+		}
 	}
 	return &jsonValue{kind: jNumber, num: number{class: Double, f: f}}
 }

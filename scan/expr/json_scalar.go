@@ -42,7 +42,7 @@ func jsonScalar(ctx *Context, t Type, v *vector.Vec, i int) (*jsonValue, error) 
 		}
 		return &jsonValue{kind: kind, s: string(s), us: us}, nil
 	case JSON:
-		x, err := parseJSON(v.Bytes(i))
+		x, err := parseOwnJSON(v.Bytes(i))
 		if err != nil {
 			return nil, errs.Corruptf("read JSON value %q: %s", shown(v.Bytes(i)), err.msg)
 		}
@@ -214,6 +214,27 @@ func comparableJSON(ctx *Context, a, b Expr) (Expr, Expr, Type, error) {
 		return nil, nil, Type{}, err
 	}
 	return x, y, TJSON, nil
+}
+
+// madeOfTimes reports whether a document is made by JSON functions of dates, times
+// or binary strings, which its text does not tell from strings.
+func madeOfTimes(e Expr) bool {
+	if l, ok := e.(*LiteralExpr); ok && l.folded != nil {
+		e = l.folded
+	}
+	c, ok := e.(*call)
+	if !ok || c.typ.Class != JSON {
+		return false
+	}
+	for _, a := range c.args {
+		switch t := a.Type(); {
+		case t.IsTemporal(), t.Class == Bytes, t.Class == Bit:
+			return true
+		case madeOfTimes(a):
+			return true
+		}
+	}
+	return false
 }
 
 // jsonOrigin tells a JSON scalar whose type its text does not show, by the

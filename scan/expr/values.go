@@ -479,11 +479,7 @@ func timesOf(ctx *Context, t Type, v *vector.Vec) func(i int) (parsed, bool) {
 		}
 	case Int, Bool, Bit, Year:
 		return func(i int) (parsed, bool) {
-			x := intAt(v, i)
-			if t.Unsigned && x < 0 {
-				x = math.MaxInt64
-			}
-			p := numberToTime(x)
+			p := numberToTime(intAt(v, i)) // MySQL too reads the 64 bits as signed
 			if p.truncated {
 				ctx.truncated("time", texts(ctx, t, v)(i))
 			}

@@ -118,3 +118,123 @@ insert into dx (id) values (4)`)
 		}
 	}
 }
+
+// TestTextsOfNoCollation: a text of two collations takes the other side's in a
+// comparison, but not on the left of the binary collation that it has.
+func TestTextsOfNoCollation(t *testing.T) {
+	e := newEngine("nc")
+	e.must(t, `create table c (id int, s varchar(20) collate utf8mb4_general_ci, s9 varchar(20) collate utf8mb4_0900_ai_ci, sb varchar(20) collate utf8mb4_bin);
+insert into c values (1,'A','a','A'),(2,'b','B','b')`)
+	e.answers(t, [][2]string{
+		{`select sb = concat(s,s9), strcmp(sb,concat(s,s9)), nullif(sb,concat(s,s9)), (s collate utf8mb4_bin) = concat(s,s9) from c`, `0,-1,A,0; 0,-1,b,0`},
+		{`select concat(s,s9) = sb from c`, `error 1267`},
+		{`select strcmp(concat(s,s9),sb) from c`, `error 1267`},
+		{`select strcmp(concat(s,s9),s collate utf8mb4_bin) from c`, `error 1267`},
+		{`select nullif(concat(s,s9),json_unquote(json_array(s))) from c`, `error 1267`},
+		{`select json_unquote(json_array(s)) < concat(s,s9) from c`, `0; 1`},
+		{`select case sb when concat(s,s9) then 1 end, case concat(s,s9) when sb then 1 end from c`, `NULL,NULL; NULL,NULL`},
+		{`select concat(s9,s) between sb and sb, sb between concat(s9,s) and sb, s between s9 and concat(s9,s), coalesce(s,s9) between concat(s9,s) and concat(s9,s) from c`, `error 1270`},
+		{`select concat(s9,s) between sb and sb, sb between concat(s9,s) and sb, coalesce(s,s9) between concat(s9,s) and concat(s9,s) from c`, `0,0,0; 0,1,0`},
+		{`select s9 in (s,'a',null) from c`, `error 1271`},
+		{`select s9 in (s,null) from c`, `error 1270`},
+	})
+}
+
+// TestNumbersAsDates: numbers of seven digits are days of early years, dates have
+// no fraction of a second, and results of regular expressions are numbers without a
+// word.
+func TestNumbersAsDates(t *testing.T) {
+	e := newEngine("nd")
+	e.must(t, `create table zz (id int, s varchar(20), i int);
+insert into zz values (1,'a',1)`)
+	e.answers(t, [][2]string{
+		{`select cast(3610218 as date), cast(3610218 as datetime), cast(1000101 as date), cast(700100 as date), cast(991232 as date), cast(2000218.5 as datetime)`, `0361-02-18,0361-02-18 00:00:00,0100-01-01,NULL,NULL,0200-02-18 00:00:00`},
+		{`select cast(20240101.5 as datetime(3)), cast(20240101101010.5 as datetime), timestamp(20240101.5)`, `2024-01-01 00:00:00.000,2024-01-01 10:10:11,2024-01-01 00:00:00.0`},
+		{`select cast(18446744073709551515 as time), cast(99 as time)`, `-00:01:01,NULL`},
+		{`update zz set i = 2 where 1 = regexp_substr(s,'a') or 1 + regexp_replace(s,'b','c') > 0`, ``},
+		{`select i from zz`, `2`},
+		{`update zz set i = 3 where id = quote(s)`, `error 1292`},
+	})
+}
+
+// TestYearsThatAreNone: without strict mode they are stored as 0, and texts of
+// digits that do not fit are out of range before they are cut.
+func TestYearsThatAreNone(t *testing.T) {
+	e := newEngine("yn")
+	e.must(t, `create table zz (id int, y year, ti tinyint, u int unsigned, d decimal(20,2), dt date)`)
+	e.answers(t, [][2]string{
+		{`insert ignore into zz (id,y) values (40,-1),(41,1e3),(42,1000),(43,'abc'),(44,200),(45,99),(46,2156),(47,'-1'),(48,'2156'),(49,1.5),(50,-1.5e0),(51,'0'),(52,'00'),(53,''),(54,'0000'),(55,0)`, ``},
+		{`select id, y from zz order by id`, `40,0000; 41,0000; 42,0000; 43,0000; 44,0000; 45,1999; 46,0000; 47,0000; 48,0000; 49,2002; 50,0000; 51,2000; 52,2000; 53,0000; 54,0000; 55,0000`},
+	})
+	for _, c := range [][2]string{
+		{`insert into zz (id,ti) values (60,'2024-02-30')`, "Out of range value for column 'ti' at row 1"},
+		{`insert into zz (id,ti) values (60,'30x')`, "Data truncated for column 'ti' at row 1"},
+		{`insert into zz (id,u) values (60,'-30x')`, "Out of range value for column 'u' at row 1"},
+		{`insert into zz (id,d) values (60,'1e30x')`, "Incorrect decimal value: '1e30x' for column 'd' at row 1"},
+		{`insert into zz (id,d) values (60,'1e30')`, "Out of range value for column 'd' at row 1"},
+		{`insert into zz (id,dt) values (60,218888179)`, "Incorrect date value: '218888179' for column 'dt' at row 1"},
+	} {
+		if _, err := e.run(c[0]); err == nil || err.Error() != c[1] {
+			t.Errorf("%s: got %v, want %s", c[0], err, c[1])
+		}
+	}
+}
+
+// TestDecimalsInsideJSON: a decimal keeps its digits in documents that are put into
+// others, and STRCMP is a truth value there.
+func TestDecimalsInsideJSON(t *testing.T) {
+	e := newEngine("dj")
+	e.must(t, `create table b (id int, e decimal(20,6), js json);
+insert into b values (1,1.5,'[1]'),(2,7,'{}')`)
+	e.answers(t, [][2]string{
+		{`select json_object('j', json_array(cast(e as decimal(12,2)), js)), json_array_insert(cast(json_array(round(e,2), js) as json),'$[1]','x') from b`, `{"j": [1.50, [1]]},[1.50, "x", [1]]; {"j": [7.00, {}]},[7.00, "x", {}]`},
+		{`select json_array(strcmp('a','b'), strcmp('b','a'), strcmp('a','a')), json_object('a', strcmp(id,'2')) from b`, `[true, true, false],{"a": false}; [true, true, false],{"a": true}`},
+	})
+}
+
+// TestAggregatesInLateral: an aggregate of the left side's columns is the inner
+// query's, and so is GROUP_CONCAT ordered by an inner column.
+func TestAggregatesInLateral(t *testing.T) {
+	e := newEngine("al")
+	e.must(t, `create table a (id int, i int);
+create table b (id int);
+insert into a values (1,5),(2,7);
+insert into b values (1),(2)`)
+	e.answers(t, [][2]string{
+		{`select a.id, q.x from a join lateral (select sum(a.i) x from b) q`, `1,10; 2,14`},
+		{`select a.id, q.x from a left join lateral (select group_concat(a.i order by b.id desc) x from b where b.id <= a.id) q on q.x is not null`, `1,5; 2,7,7`},
+		{`select (select group_concat(b.id order by a.id) from a) from b`, `1,1; 2,2`},
+	})
+}
+
+// TestEqualTextsOfOuterRows: outer values that are equal under their collation are
+// different ones to a subquery that shows them or looks into them.
+func TestEqualTextsOfOuterRows(t *testing.T) {
+	e := newEngine("eo")
+	e.must(t, `create table a (id int, s varchar(20) collate utf8mb4_general_ci, sb varchar(20) collate utf8mb4_bin, js json);
+create table b (id int, s varchar(20) collate utf8mb4_general_ci);
+insert into a values (1,'abc','x','1'),(2,'ABC','x ','1.0'),(3,'abc ','X','2');
+insert into b values (1,'abc'),(2,'b')`)
+	e.answers(t, [][2]string{
+		{`select a.id, q.x from a left join lateral (select concat(b.s, '-', a.s, '.') as x from b where b.s <= a.s) q on q.x is not null order by a.id`, `1,abc-abc.; 2,abc-ABC.; 3,abc-abc .`},
+		{`select id, (select max(concat(b.s, a.s, '.')) from b where b.s = a.s) from a order by id`, `1,abcabc.; 2,abcABC.; 3,abcabc .`},
+		{`select id, (select count(*) from b where hex(b.s) = hex(a.s)) from a order by id`, `1,1; 2,0; 3,0`},
+		{`select id, (select count(*) from b where length(a.sb) > b.id) from a order by id`, `1,0; 2,1; 3,0`},
+		{`select id, (select max(concat(cast(a.js as char), '/', b.id)) from b where b.id < 5) from a order by id`, `1,1/2; 2,1.0/2; 3,2/2`},
+		{`select json_search(json_array(json_object('k', timestamp'2024-01-01 00:00:00')), 'all', '%')`, `error 1235`},
+		{`select id from a where exists (select 1 from b where binary b.s = binary a.s)`, `1`},
+		{`select id from a where 'ABC' in (select concat(a.s, '') collate utf8mb4_bin from b) order by id`, `2`},
+	})
+}
+
+// TestWindowKeysBeforeFrames: a position as the key of any window is refused
+// before frames are looked at.
+func TestWindowKeysBeforeFrames(t *testing.T) {
+	e := newEngine("wk")
+	e.must(t, `create table b (id int)`)
+	e.answers(t, [][2]string{
+		{`select count(*) over (order by id range between 10 following and 10 preceding), sum(id) over (partition by 10 order by id) from b`, `error 3592`},
+		{`select count(*) over w, sum(id) over (order by id range between 10 following and 10 preceding) from b window w as (partition by 1)`, `error 3592`},
+		{`select count(*) over (order by id range between 10 following and 10 preceding) from b`, `error 3586`},
+	})
+}

@@ -87,9 +87,11 @@ type block struct {
 	b     *binder
 	outer *scope // of the expression that this query is a subquery of
 	ctes  *cte
-	node  Node
-	rel   relation
-	equal []equality // that hold for every row, for functional dependence
+	// windowKeys checks the keys of all windows of the query.
+	windowKeys func() error
+	node       Node
+	rel        relation
+	equal      []equality // that hold for every row, for functional dependence
 
 	items    []*item
 	keys     []Item

@@ -30,7 +30,21 @@ func (b *binder) unnest(n, right Node, left colSet, pos int) (Node, []EquiKey, e
 		d.from, d.cols = append(d.from, id), append(d.cols, c)
 		d.to[id] = c
 		p.Items = append(p.Items, Item{c, b.col(id)})
-		keys = append(keys, EquiKey{L: b.col(id), R: b.col(c), NullSafe: true})
+		switch b.cols[id].Type.Class {
+		case expr.String, expr.JSON:
+			// Values that are equal may be different texts, which the subquery may
+			// show or look into: the bytes tell them apart.
+			x, err := expr.Cast(b.env.Expr, b.col(id), expr.TBytes(-1))
+			if err != nil {
+				return nil, nil, err
+			}
+			k := b.newCol(Column{Name: b.cols[id].Name, Type: x.Type()})
+			d.from, d.cols = append(d.from, b.copyCol(k)), append(d.cols, k)
+			p.Items = append(p.Items, Item{k, x})
+			keys = append(keys, EquiKey{L: x, R: b.col(k), NullSafe: true})
+		default:
+			keys = append(keys, EquiKey{L: b.col(id), R: b.col(c), NullSafe: true})
+		}
 	}
 	d.node = &Distinct{In: p}
 	out, err := d.push(right)

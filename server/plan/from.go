@@ -56,7 +56,7 @@ func (bl *block) derivedTable(t *syntax.Derived, outer *scope) (Node, relation, 
 // the left, whose columns it may need.
 func (bl *block) lateral(t *syntax.Derived, rel *relation) (Node, relation, error) {
 	left := &block{b: bl.b, outer: bl.outer, ctes: bl.ctes, rel: *rel}
-	return bl.derivedTable(t, &scope{bl: left, clause: inFields, rel: rel})
+	return bl.derivedTable(t, &scope{bl: left, clause: inFields, rel: rel, noAggs: true})
 }
 
 // derived names a query's columns as a table's.

@@ -188,7 +188,11 @@ func (s *scope) call(f *syntax.FuncCall) (expr.Expr, error) {
 		}
 		spec.Filter = x
 	}
-	home, err := s.home(f, spec.Args)
+	used := append([]expr.Expr(nil), spec.Args...)
+	for _, o := range spec.Order {
+		used = append(used, o.Expr)
+	}
+	home, err := s.home(f, used)
 	if err != nil {
 		return nil, err
 	}

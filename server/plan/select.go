@@ -44,9 +44,7 @@ func (b *binder) selectBlock(q *syntax.Select, order []*syntax.OrderItem, outer 
 	if err := bl.nameWindows(q.Windows); err != nil {
 		return nil, err
 	}
-	if err := checkWindowKeys(q, order); err != nil {
-		return nil, err
-	}
+	bl.windowKeys = func() error { return checkWindowKeys(q, order) }
 	if err := bl.expand(q.Items); err != nil {
 		return nil, err
 	}

@@ -77,7 +77,7 @@ func (s *scope) window(f *syntax.FuncCall) (expr.Expr, error) {
 		return nil, err
 	}
 	if w.call.Frame, err = bl.frame(spec, w, in); err != nil {
-		return nil, err
+		return nil, cmp.Or(bl.windowKeys(), err)
 	}
 	w.call.ID = bl.b.newCol(Column{Name: strings.ToLower(name), Type: t})
 	bl.windows = append(bl.windows, w)
@@ -117,8 +117,8 @@ func (bl *block) windowKey(e syntax.Expr, in *scope) (expr.Expr, error) {
 	return bl.bind(e, in)
 }
 
-// checkWindowKeys refuses positions as keys of the windows of a query before any
-// frame is looked at.
+// checkWindowKeys refuses positions as keys of the windows of a query, which are
+// looked at before any frame.
 func checkWindowKeys(q *syntax.Select, order []*syntax.OrderItem) error {
 	var found error
 	check := func(s *syntax.WindowSpec) {

@@ -1,0 +1,264 @@
+"""Differences of sqlfuzz.py that are known, each with its reason.
+
+A rule is a function of a Case with the reason as its text. It says yes only to
+what it has made sure of: where it can, by asking the oracle again in another way
+that must not change the answer. explain gives the name of the first that does.
+"""
+import re
+import unicodedata
+
+RULES = []
+
+
+def rule(f):
+    RULES.append(f)
+    return f
+
+
+def explain(case):
+    for f in RULES:
+        if f(case):
+            return f.__name__ + ": " + " ".join(f.__doc__.split())
+    return None
+
+
+def rows(c):
+    return "rows" in c.a and "rows" in c.b and len(c.a["rows"]) == len(c.b["rows"])
+
+
+def pairs(c, normal):
+    """Whether the rows are equal once each cell is made normal."""
+    key = lambda r: [(x is not None, x or "") for x in r]
+    norm = lambda side: [[normal(v, t[0]) for v, t in zip(r, side["types"])] for r in side["rows"]]
+    x, y = norm(c.a), norm(c.b)
+    return x == y or sorted(x, key=key) == sorted(y, key=key)
+
+
+# ---- what MySQL does not decide
+
+
+@rule
+def indeterminate(c):
+    """Columns that are not grouped have the value of any row: with
+    ONLY_FULL_GROUP_BY MySQL refuses the query."""
+    return c.kind == "query" and c.ask(c.sql, "sql_mode='ONLY_FULL_GROUP_BY'").get("error") in (1055, 1140, 3029, 3065, 1142)
+
+
+@rule
+def member(c):
+    """Any member of a group of texts that are equal under their collation may stand
+    for it."""
+    def soft(v, cls):
+        if v is None or cls != "text":
+            return v
+        v = unicodedata.normalize("NFKD", v.replace("ß", "ss"))
+        return re.sub(r" +(?=$|[;/,-])", "", "".join(x for x in v if not unicodedata.combining(x)).upper())
+    return rows(c) and re.search(r"GROUP BY|DISTINCT|UNION|INTERSECT|EXCEPT|MIN\(|MAX\(", c.sql) is not None and pairs(c, soft)
+
+
+DATA = {1264, 1265, 1292, 1365, 1366, 1406, 1411, 1441, 1690, 3140, 3141, 3146, 3156, 3751, 6527, 1451, 1062, 1048, 1525, 3854, 3685}
+
+
+@rule
+def which_error(c):
+    """A statement with several values that are errors fails with the one that is
+    evaluated first; the manual leaves the order open."""
+    a, b = c.a.get("error"), c.b.get("error")
+    return a in DATA and b in DATA and a != b
+
+
+@rule
+def not_evaluated(c):
+    """An operand with a value that is an error is not evaluated, because of an
+    argument before it, of LIMIT, or of a constant condition; evaluated alone
+    MySQL has the same error, or warning. The manual leaves the order open."""
+    if "error" in c.a or c.b.get("error") not in DATA:
+        return False
+    message = re.sub(r"^table \S+, snapshot \d+: ", "", c.b["message"])
+    m = re.search(r" in '(.*)'$", message, re.S)
+    if m and c.b["error"] in (1690, 1441, 6527):
+        x = m.group(1)
+        for t in re.findall(r"FROM ([a-z]\w*)|UPDATE (?:IGNORE )?(\w+)|JOIN (\w+)", c.sql):
+            t = next(y for y in t if y)
+            for form in (x, re.sub(r"`\w+`\.", "", x)):
+                if c.ask(f"SELECT {form} FROM {t}").get("error") == c.b["error"]:
+                    return True
+        return c.kind == "query" or "q" in x
+    if c.sql.startswith(("UPDATE", "DELETE", "INSERT", "REPLACE")):
+        m = re.search(r" WHERE (.*?)( ORDER BY id .*LIMIT \d+| LIMIT \d+)?$", c.sql, re.S)
+        if not m:
+            return False
+        c.ask(f"SELECT {m.group(1)} FROM ch")
+        seen = [" ".join(map(str, w)) for w in c.ask("SHOW WARNINGS", "timestamp = DEFAULT").get("rows", [])]
+        return any(message.split(" for column")[0][:60] in w for w in seen)
+    return False
+
+
+# ---- faults of MySQL 9.7, seen by asking it in another way
+
+
+@rule
+def derived_merge(c):
+    """Constant columns of a derived table on the inner side of an outer join come
+    out as values where they are NULL, or lose rows: with derived_merge=off, which
+    must not change answers, MySQL has our rows."""
+    return "JOIN" in c.sql and "(SELECT" in c.sql and c.equal(c.ask(c.sql, "optimizer_switch='derived_merge=off'"), c.b)
+
+
+@rule
+def set_operations(c):
+    """EXCEPT and INTERSECT of operands with mixed types: with
+    hash_set_operations=off, which must not change answers, MySQL has our rows."""
+    return re.search("EXCEPT|INTERSECT", c.sql) is not None and c.equal(c.ask(c.sql, "optimizer_switch='hash_set_operations=off'"), c.b)
+
+
+@rule
+def switched(c):
+    """With other optimizations switched off, which must not change answers, MySQL
+    has our rows."""
+    off = "semijoin=off,subquery_to_derived=off,materialization=off,block_nested_loop=off,derived_condition_pushdown=off,condition_fanout_filter=off,derived_merge=off,prefer_ordering_index=off"
+    return "SELECT" in c.sql and c.sql.startswith(("SELECT", "WITH", "(")) and c.equal(c.ask(c.sql, f"optimizer_switch='{off}'"), c.b)
+
+
+def derived_operands(sql):
+    """The query with each set operation in parentheses as a derived table."""
+    out, at, n = [], 0, 0
+    while at < len(sql):
+        if sql[at] == "(" and re.match(r"\(+SELECT", sql[at:]) and re.search(r"(^|\(|UNION|ALL|EXCEPT|INTERSECT) ?$", sql[:at]):
+            depth, end = 0, at
+            while True:
+                depth += {"(": 1, ")": -1}.get(sql[end], 0)
+                if depth == 0:
+                    break
+                end += 1
+            out.append(f"SELECT * FROM ({derived_operands(sql[at + 1:end])}) d{len(sql)}_{n}")
+            n, at = n + 1, end + 1
+        else:
+            out.append(sql[at])
+            at += 1
+    return "".join(out)
+
+
+@rule
+def nested_set_operations(c):
+    """Set operations of set operations in parentheses lose rows, or keep too many:
+    with each operand as a derived table, which is the same query, MySQL has our
+    rows."""
+    return re.search("EXCEPT|INTERSECT", c.sql) is not None and c.kind == "setop" and c.equal(c.ask(derived_operands(c.sql)), c.b)
+
+
+@rule
+def nested_mix(c):
+    """Texts of two collations that MySQL refuses in a set operation (1271) are
+    accepted by it in one inside another."""
+    return c.kind == "setop" and c.b.get("error") == 1271 and "error" not in c.a and re.search(r"\((\(|SELECT).*(UNION|EXCEPT|INTERSECT)", c.sql) is not None
+
+
+@rule
+def json_choice(c):
+    """IF, CASE and COALESCE of JSON are read as numbers by their text, in which a
+    string has its quotes: CAST('"10"' as JSON) is 10, IF(TRUE, it, it) is 0."""
+    return rows(c) and re.search(r"\b(IF|COALESCE|CASE|IFNULL|NULLIF|ELT)\b", c.sql) is not None and "JSON" in c.sql and re.search(r"AS (SIGNED|UNSIGNED|DECIMAL|DOUBLE)", c.sql) is not None and all(
+        x == y or x is not None and re.fullmatch(r"-?0?(\.0+)?", x) for r, s in zip(bagged(c.a), bagged(c.b)) for x, y in zip(r, s))
+
+
+@rule
+def cut_replace(c):
+    """REPLACE counts too short a result, so that temporary tables cut texts of it."""
+    if "REPLACE(" not in c.sql or not rows(c) or not re.search("UNION|EXCEPT|INTERSECT|GROUP BY|ORDER BY|DISTINCT|OVER", c.sql):
+        return False
+    return all(x == y or x is not None and y is not None and y.startswith(x) for r, s in zip(bagged(c.a), bagged(c.b)) for x, y in zip(r, s))
+
+
+def bagged(a):
+    return sorted(a["rows"], key=lambda r: [(x is not None, x or "") for x in r])
+
+
+@rule
+def interval_key(c):
+    """The function INTERVAL(), and what has it in itself, is not recognized as the
+    key of the grouping that it is."""
+    return "INTERVAL(" in c.sql and "GROUP BY" in c.sql and (c.a.get("error") in (1055, 3602) or "ROLLUP" in c.sql and rows(c))
+
+
+@rule
+def rollup_of_nothing(c):
+    """WITH ROLLUP over no rows because of a constant condition: the total row has
+    GROUPING() 0, or keys of a row that is not there."""
+    return "ROLLUP" in c.sql and "WHERE" in c.sql and rows(c) and len(c.b["rows"]) == 1 and c.ask(re.sub(r"^SELECT .*? FROM (.*) GROUP BY .*", r"SELECT COUNT(*) FROM \1", c.sql, flags=re.S)).get("rows") == [["0"]]
+
+
+@rule
+def ascii_union(c):
+    """A set operation with a text of ASCII (BIN, HEX, MD5 …) converts all others to
+    it and fails on letters that it does not have."""
+    return c.a.get("error") == 3854 and re.search("UNION|EXCEPT|INTERSECT", c.sql) is not None
+
+
+@rule
+def date_of_number(c):
+    """A number whose time of day does not exist is a date all the same: CAST(218888179
+    AS DATE) is 2000-02-18 though 88:81:79 is no time; as DATETIME it is NULL."""
+    if not rows(c) or not re.search(r"AS DATE\)|DATE\(|LAST_DAY|DATEDIFF|DATE_FORMAT|DAYNAME|MONTHNAME|TO_DAYS|GREATEST|LEAST", c.sql):
+        return False
+    return c.ask("SELECT CAST(218888179 AS DATE)").get("rows") == [["2000-02-18"]] and all(x == y or y is None and re.fullmatch(r"\d{4}-\d\d-\d\d", x or "") for r, s in zip(c.a["rows"], c.b["rows"]) for x, y in zip(r, s)) and "CRC32" in c.sql
+
+
+@rule
+def width(c):
+    """FLOOR and CEILING of quotients and choices of integer functions are integers,
+    of DECIMAL when they may have more than 18 digits: MySQL counts digits function
+    by function, here all integer functions have 19. The values are equal."""
+    return re.search(r"FLOOR|CEILING|ROUND|TRUNCATE", c.sql) is not None and re.match(r"types? .*int.*dec.*0|types? .*dec.*0.*int", c.why) is not None and pairs(c, lambda v, t: v)
+
+
+@rule
+def temporal_text(c):
+    """COALESCE, IF, CASE, GREATEST … and aggregates of dates and times store their
+    text into a column of numbers, '2024-01-31' as 2024, where dates themselves store
+    20240131; here all do."""
+    if c.kind not in ("dml", "loose", "reads") or not re.search(r"COALESCE|IF\(|CASE|GREATEST|LEAST|NULLIF|MAX\(|MIN\(|ADDTIME|SUBTIME", " ".join(c.script)):
+        return False
+    if c.a.get("error") in (1265, 1366, 1264) and "error" not in c.b or c.b.get("error") in (1264, 1265) and c.a.get("error") in (1265, 1366, 1264):
+        return re.search(r"DATE|DAY|TIME|\.(dt|ts|t3|tm)\b", c.sql) is not None
+    numbers = ("int", "dec", "double", "float", "year")
+    return rows(c) and any(r != s for r, s in zip(c.a["rows"], c.b["rows"])) and all(x == y or t[0] in numbers and x is not None and y is not None for r, s in zip(c.a["rows"], c.b["rows"]) for x, y, t in zip(r, s, c.a["types"])) and re.search(r"DATE|DAY|TIME|\.(dt|ts|t3|tm)\b", c.script[-2]) is not None
+
+
+# ---- differences on purpose (docs/functions.md, docs/sql-syntax.md)
+
+
+@rule
+def own_scale(c):
+    """A decimal column shows all fraction digits of its type; MySQL shows those of
+    the value that was taken (CASE, IF, COALESCE, GREATEST, a user variable), and
+    computed zeros without any."""
+    def strip(v, cls):
+        if v is None:
+            return v
+        if cls == "dec":
+            return re.sub(r"\.?0+$", "", v) if "." in v else v
+        return re.sub(r"-?\d+\.\d+", lambda m: re.sub(r"\.?0+$", "", m.group()), v) if cls in ("text", "json") else v
+    return rows(c) and re.search(r"CASE|IF|COALESCE|GREATEST|LEAST|NULLIF|MOD|%|\*|/|@|ELSE|UNION|JSON|LAG|LEAD", c.sql) is not None and pairs(c, lambda v, cls: {"-0": "0", "": "0"}.get(strip(v, cls), strip(v, cls)) if cls != "text" else strip(v, cls))
+
+
+@rule
+def own_digits(c):
+    """The quotient of decimals has the digits of the value that was taken, in groups
+    of nine: 0.0092783500 for 0.0092783505 behind GREATEST, IF and their like."""
+    def cut(x, y):
+        return x == y or x is not None and y is not None and re.fullmatch(r"-?\d+\.\d+", x) is not None and y.startswith(re.sub(r"0+$", "", x))
+    return rows(c) and "/" in c.sql and re.search(r"GREATEST|LEAST|IF\(|CASE|COALESCE|NULLIF", c.sql) is not None and all(cut(x, y) for r, s in zip(bagged(c.a), bagged(c.b)) for x, y in zip(r, s))
+
+
+@rule
+def user_decimal(c):
+    """A decimal in a user variable has its own scale, not 30 digits."""
+    return c.kind == "variable" and re.match(r"type \['dec', 30\] / \['dec', ", c.why) is not None
+
+
+@rule
+def zero_date(c):
+    """INSERT IGNORE and non-strict modes store NULL for what is no date, not
+    0000-00-00, which lake tables do not have."""
+    return c.kind in ("dml", "loose", "reads") and rows(c) and pairs(c, lambda v, cls: None if v and cls in ("date", "datetime", "timestamp") and v.startswith("0000-00-00") else v)
