@@ -37,6 +37,14 @@ func comparedCollations(op string, a, b Type) (Type, error) {
 func aggregateCollations(op string, compared bool, ts []Type) (Type, error) {
 	var out Type
 	started, mixed := false, false
+	if compared && len(ts) > 2 {
+		// A collation that is written settles what the others disagree about.
+		for _, t := range ts {
+			if t.Coercibility == 0 && t.Class == String && !started {
+				out, started = t, true
+			}
+		}
+	}
 	for _, t := range ts {
 		if t.Class == Bytes {
 			t.Collation = "binary"

@@ -52,7 +52,7 @@ func convert(ctx *Context, e Expr, t Type) Expr {
 		return relabel(e, t)
 	}
 	k := converter(from, t)
-	if n := calledName(e); (t.Class == Double || t.Class == Decimal) && (n == "REGEXP_REPLACE" || n == "REGEXP_SUBSTR") {
+	if n := calledName(e); (t.Class == Double || t.Class == Decimal) && (n == "REGEXP_REPLACE" || n == "REGEXP_SUBSTR" || n == "GREATEST" || n == "LEAST") && isString(from) {
 		k = unwarned(k) // MySQL reads these results as numbers without a word
 	}
 	return fold(ctx, &call{name: "conv", inner: t.key(), args: []Expr{e}, typ: t, hidden: true, kern: k, safe: quietConversion(from, t)})

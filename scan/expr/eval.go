@@ -106,6 +106,10 @@ func (c *call) String() string {
 // errors although an earlier one is NULL.
 var evaluatesAll = map[string]bool{"+": true, "-": true, "*": true, "/": true, "%": true, "DIV": true, "DATEDIFF": true}
 
+// evaluatesRows are others that evaluate all arguments of a row although an earlier
+// one is NULL there.
+var evaluatesRows = map[string]bool{"REGEXP": true, "REGEXP_LIKE": true, "LOCATE": true, "INSTR": true, "MAKEDATE": true, "FORMAT": true, "IN": true}
+
 // Eval implements Expr.
 func (c *call) Eval(ctx *Context, b *vector.Batch) (*vector.Vec, error) {
 	ev := evaluation{ctx: ctx, c: c, b: b, n: b.Len, sel: b.Sel}
@@ -115,8 +119,9 @@ func (c *call) Eval(ctx *Context, b *vector.Batch) (*vector.Vec, error) {
 	ev.args = make([]*vector.Vec, len(c.args))
 	constant := !c.perRow
 	dict, null := -1, false
+	in := b
 	for i, a := range c.args {
-		v, err := a.Eval(ctx, b)
+		v, err := a.Eval(ctx, in)
 		if err != nil {
 			return nil, err
 		}
@@ -125,6 +130,12 @@ func (c *call) Eval(ctx *Context, b *vector.Batch) (*vector.Vec, error) {
 		case vector.Flat:
 			constant = false
 			dict = -2
+			if v.Valid != nil && !c.nulls && !c.perRow && !evaluatesAll[c.name] && !evaluatesRows[c.name] && mayRaise(c.args[i+1:]) {
+				// Rows that are NULL already are not evaluated any further.
+				rest := *in
+				rest.Sel = selectValid(v.Valid, in.Sel, in.Len)
+				in = &rest
+			}
 		case vector.Dict:
 			constant = false
 			if dict == -1 {
@@ -170,6 +181,17 @@ func (c *call) Eval(ctx *Context, b *vector.Batch) (*vector.Vec, error) {
 		ev.strict()
 	}
 	return ev.run()
+}
+
+// mayRaise reports whether evaluating one of the expressions may give errors or
+// warnings.
+func mayRaise(es []Expr) bool {
+	for _, e := range es {
+		if c, ok := e.(*call); ok && (!c.safe || mayRaise(c.args)) {
+			return true
+		}
+	}
+	return false
 }
 
 // strict computes the result's validity from the arguments' and narrows the

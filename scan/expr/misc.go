@@ -349,7 +349,12 @@ func init() {
 	}
 	about("COLLATION", "The collation of a text.", func(_ *Context, t Type) Value { return name(t.Collation) })
 	about("CHARSET", "The character set of a text.", func(_ *Context, t Type) Value { return name(charsetOf(t.Collation)) })
-	about("COERCIBILITY", "How strong a text's collation is: 0 explicit, 2 column, 4 literal, 5 number, 6 NULL.", func(_ *Context, t Type) Value { return IntValue(int64(t.Coercibility)) })
+	about("COERCIBILITY", "How strong a text's collation is: 0 explicit, 2 column, 4 literal, 5 number, 6 NULL.", func(_ *Context, t Type) Value {
+		if t.Coercibility == 1 {
+			return IntValue(7) // a text of two collations
+		}
+		return IntValue(int64(t.Coercibility))
+	})
 	fn(spec{name: "WEIGHT_STRING", min: 1, max: 1, class: "string", usage: "WEIGHT_STRING(s)", doc: "The bytes by which a text sorts in its collation.", kinds: "a", ret: returns(TBytes(1 << 16)), nullable: true,
 		body: func(ev *evaluation) func(i int, out *vector.Vec) error {
 			t := ev.c.args[0].Type()

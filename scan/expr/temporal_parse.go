@@ -266,6 +266,9 @@ func parseTime(s []byte) (p parsed) {
 		f[1], state, foundHours = v, 2, true
 		at = j + 1
 	default:
+		if v > math.MaxUint32 {
+			return parsed{truncated: true}
+		}
 		f[1], f[2], f[3] = v/10000, v/100%100, v%100
 		state = 4
 	}

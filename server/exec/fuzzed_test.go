@@ -137,6 +137,8 @@ insert into c values (1,'A','a','A'),(2,'b','B','b')`)
 		{`select concat(s9,s) between sb and sb, sb between concat(s9,s) and sb, coalesce(s,s9) between concat(s9,s) and concat(s9,s) from c`, `0,0,0; 0,1,0`},
 		{`select s9 in (s,'a',null) from c`, `error 1271`},
 		{`select s9 in (s,null) from c`, `error 1270`},
+		{`select left(s9,2) between concat(s,'x') and (s collate utf8mb4_bin), s9 in (s,(s collate utf8mb4_0900_as_ci)), s9 between s and (sb collate utf8mb4_0900_as_ci) from c`, `0,1,1; 0,1,1`},
+		{`select coercibility(concat(s,s9)), coercibility(coalesce(s,s9)) from c`, `7,7; 7,7`},
 	})
 }
 
@@ -150,6 +152,8 @@ insert into zz values (1,'a',1)`)
 	e.answers(t, [][2]string{
 		{`select cast(3610218 as date), cast(3610218 as datetime), cast(1000101 as date), cast(700100 as date), cast(991232 as date), cast(2000218.5 as datetime)`, `0361-02-18,0361-02-18 00:00:00,0100-01-01,NULL,NULL,0200-02-18 00:00:00`},
 		{`select cast(20240101.5 as datetime(3)), cast(20240101101010.5 as datetime), timestamp(20240101.5)`, `2024-01-01 00:00:00.000,2024-01-01 10:10:11,2024-01-01 00:00:00.0`},
+		{`select cast('11111111111' as time), cast('1111111111' as time), cast('4294967295' as time), cast('20240101101010' as time)`, `NULL,838:59:59,NULL,10:10:10`},
+		{`select convert_tz(timestamp'2024-03-10 02:30:00.25','America/New_York','Asia/Kolkata'), convert_tz(timestamp'2024-10-27 02:30:00.5','Europe/Berlin','+00:00')`, `2024-03-10 12:30:00.25,2024-10-27 00:30:00.5`},
 		{`select cast(18446744073709551515 as time), cast(99 as time)`, `-00:01:01,NULL`},
 		{`update zz set i = 2 where 1 = regexp_substr(s,'a') or 1 + regexp_replace(s,'b','c') > 0`, ``},
 		{`select i from zz`, `2`},
@@ -224,6 +228,22 @@ insert into b values (1,'abc'),(2,'b')`)
 		{`select json_search(json_array(json_object('k', timestamp'2024-01-01 00:00:00')), 'all', '%')`, `error 1235`},
 		{`select id from a where exists (select 1 from b where binary b.s = binary a.s)`, `1`},
 		{`select id from a where 'ABC' in (select concat(a.s, '') collate utf8mb4_bin from b) order by id`, `2`},
+	})
+}
+
+// TestNotEvaluated: arguments behind one that is NULL are not evaluated, except
+// those of arithmetic.
+func TestNotEvaluated(t *testing.T) {
+	e := newEngine("ne")
+	e.must(t, `create table t (id int, s varchar(10), u int unsigned, js json);
+insert into t values (1,NULL,1,NULL),(2,'a',5,'[1]')`)
+	e.answers(t, [][2]string{
+		{`select id, concat(s, u - 2) from t order by id`, `1,NULL; 2,a3`},
+		{`select id, concat(u - 2, s) from t`, `error 1690`},
+		{`select id, s = u - 2, left(s, u - 4), s between 'a' and u - 2 from t`, `1,NULL,NULL,NULL; 2,0,a,1`},
+		{`select id, locate(s, u - 2) from t`, `error 1690`},
+		{`select id, left(s, u - 4), repeat(s, u - 3) from t order by id`, `1,NULL,NULL; 2,a,aa`},
+		{`select id, s + (u - 2) from t`, `error 1690`},
 	})
 }
 
