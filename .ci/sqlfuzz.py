@@ -205,7 +205,8 @@ class Run:
             a, b = self.oracle.run(s.sql()), self.sut.run(s.sql())
             if not self.query_differs(s, a, b):
                 return False
-            return case.why.split()[0] == (differ(a, b, False) or "").split(" ")[0]
+            why = differ(a, b, False) or ""
+            return case.why == why if "error" in case.why else case.why.split()[0] == why.split(" ")[0]
         return self.up.shrink(tree, still, 120).sql()
 
     def query_differs(self, q, a, b):

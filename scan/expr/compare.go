@@ -329,6 +329,9 @@ func textAsDate(ctx *Context, e Expr, t Type, date Expr) Expr {
 	} else if _, ok := date.(*LiteralExpr); ok {
 		label = "datetime " // says "Truncated incorrect", too
 	}
+	name := calledName(e)
+	chosen := name == "CASE" || name == "IF" || name == "NULLIF" // MySQL takes their results for NULL then
+	t.Nullable = t.Nullable || chosen
 	c := newCall("conv", t, func(ev *evaluation) (*vector.Vec, error) {
 		out := ev.out(t.Physical())
 		z := ev.ctx.zone()
@@ -353,6 +356,9 @@ func textAsDate(ctx *Context, e Expr, t Type, date Expr) Expr {
 				}
 			} else if err := ev.ctx.zeroDate(p, false); err != nil {
 				return err
+			} else if chosen {
+				out.SetNull(i)
+				return nil
 			}
 			if t.Class == Date {
 				out.I32s[i] = math.MinInt32

@@ -129,9 +129,6 @@ func convertTZ(ctx *Context, args []Expr) (Expr, error) {
 			}
 			us := p.rounded(t.Scale, false)
 			at := instantOf(us, from)
-			if at%usPerSecond == 0 {
-				at += us % usPerSecond // of a wall clock that was put forward, too
-			}
 			if at < usPerSecond || at/usPerSecond > maxUnix {
 				out.I64s[i] = us
 				return nil

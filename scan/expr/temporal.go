@@ -253,10 +253,10 @@ func instantOf(us int64, z *time.Location) int64 {
 		// transition.
 		start, end := t.ZoneBounds()
 		if wall > floorDiv(us, usPerSecond) && !start.IsZero() {
-			return start.Unix() * usPerSecond
+			return start.Unix()*usPerSecond + tod%usPerSecond
 		}
 		if !end.IsZero() {
-			return end.Unix() * usPerSecond
+			return end.Unix()*usPerSecond + tod%usPerSecond
 		}
 	}
 	// In an overlap prefer the earlier instant.

@@ -129,6 +129,14 @@ func (a *assigner) convert(v *vector.Vec, sel []uint16, n, row int) (*vector.Vec
 	}
 	for k := range n {
 		i := pos(k)
+		if w != nil && !v.IsNull(i) && w.IsNull(i) && a.typ.Class == expr.Time && !a.strict {
+			if ok, err := a.appendZero(out); err != nil || ok { // what is no time is 00:00:00
+				if err != nil {
+					return nil, err
+				}
+				continue
+			}
+		}
 		if w == nil || v.IsNull(i) || w.IsNull(i) {
 			if !a.field.Type.NotNull {
 				out.AppendNull()
@@ -175,22 +183,33 @@ func (a *assigner) storeZero(out *vector.Vec) error {
 	if !a.zero {
 		return null
 	}
+	ok, err := a.appendZero(out)
+	if err == nil && !ok {
+		err = null
+	}
+	if err == nil {
+		a.ctx.Warnings.Add(expr.Warning{Level: "Warning", Kind: errs.NotNull, Message: null.Error()})
+	}
+	return err
+}
+
+// appendZero appends the zero of the column's type, if it has one.
+func (a *assigner) appendZero(out *vector.Vec) (bool, error) {
 	if a.nought == nil {
 		v, ok := expr.ZeroValue(a.typ)
 		if !ok {
-			return null
+			return false, nil
 		}
 		b, err := newAssigner(a.ctx, a.field, a.typ, v.Type, true)
 		if err != nil {
-			return err
+			return false, err
 		}
 		if a.nought, err = b.convert(v.Vec, nil, 1, 1); err != nil {
-			return null
+			return false, nil
 		}
 	}
-	a.ctx.Warnings.Add(expr.Warning{Level: "Warning", Kind: errs.NotNull, Message: null.Error()})
 	out.AppendFrom(a.nought, 0)
-	return nil
+	return true, nil
 }
 
 func warned(ctx *expr.Context) bool {

@@ -247,6 +247,29 @@ insert into t values (1,NULL,1,NULL),(2,'a',5,'[1]')`)
 	})
 }
 
+// TestSumsOfAverages: of averages of subqueries SUM and AVG take all digits.
+func TestSumsOfAverages(t *testing.T) {
+	e := newEngine("su")
+	e.must(t, `create table b (id int, i int);
+insert into b values (1,1),(2,1),(3,0)`)
+	e.answers(t, [][2]string{
+		{`select sum((select avg(i) from b)), avg((select avg(i) from b)), sum((select avg(i) from b) + 0) from b`, `2.0000,0.66666667,2.0001`},
+		{`select sum((select avg(x.i) from b x where x.id <> b.id or x.id = 1)) from b`, `2.1667`},
+	})
+}
+
+// TestTextsAsDates: a text that is no date is less than all dates, but NULL when IF,
+// CASE or NULLIF chose it, and a user variable is no constant.
+func TestTextsAsDates(t *testing.T) {
+	e := newEngine("td")
+	e.must(t, `create table ct (id int, dt date, s varchar(20), ts datetime);
+insert into ct values (1,'2024-01-01','abc','2024-01-01'),(3,'2024-01-01','2024-01-01','2024-01-01')`)
+	e.answers(t, [][2]string{
+		{`select dt = s, dt = if(id>0,s,s), dt = coalesce(s), dt = case when id>0 then s end, dt = ifnull(s,s), dt = nullif(s,'q'), dt = greatest(s,'') from ct order by id`, `0,NULL,0,NULL,0,NULL,0; 1,1,1,1,1,1,1`},
+		{`select ts < s, ts < if(id>0,s,s), ts < coalesce(s), ts <=> coalesce(s), coalesce(s) < ts from ct order by id`, `0,NULL,0,0,1; 0,0,0,1,0`},
+	})
+}
+
 // TestWindowKeysBeforeFrames: a position as the key of any window is refused
 // before frames are looked at.
 func TestWindowKeysBeforeFrames(t *testing.T) {

@@ -199,7 +199,29 @@ func (s *scope) call(f *syntax.FuncCall) (expr.Expr, error) {
 	if home == bl && (s.inAgg || s.noAggs) {
 		return nil, errs.UserAt(f.Pos(), errs.InvalidGroupBy, "Invalid use of group function")
 	}
-	return home.aggregate(spec, f.Pos())
+	return home.sum(f, spec)
+}
+
+// sum is aggregate; of the average that a subquery gives, SUM and AVG add all
+// digits, and show as many as of the average as it is shown.
+func (bl *block) sum(f *syntax.FuncCall, spec expr.AggregateSpec) (expr.Expr, error) {
+	if !f.Is("SUM") && !f.Is("AVG") || len(spec.Args) != 1 || spec.Args[0].Type().Class != expr.Decimal {
+		return bl.aggregate(spec, f.Pos())
+	}
+	exact := expr.Exact(spec.Args[0])
+	if exact == spec.Args[0] {
+		return bl.aggregate(spec, f.Pos())
+	}
+	shown, err := expr.NewAggregate(bl.b.env.Expr, spec)
+	if err != nil {
+		return nil, positioned(err, f.Pos())
+	}
+	spec.Args = []expr.Expr{exact}
+	x, err := bl.aggregate(spec, f.Pos())
+	if err != nil {
+		return nil, err
+	}
+	return expr.Cast(bl.b.env.Expr, x, shown.Type())
 }
 
 // home is the block that computes an aggregate with these arguments. One whose
