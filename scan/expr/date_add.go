@@ -241,6 +241,9 @@ func intervals(ev *evaluation, u unit) func(i int) span {
 		return s
 	}
 	if u.first == u.last {
+		if u.first == fSecond && t.Class == Int {
+			return func(i int) span { return one(fSecond, intAt(v, i)) } // unsigned too, as MySQL reads them
+		}
 		if u.first == fSecond {
 			d := decs(ev.ctx, t, v)
 			return func(i int) span {

@@ -24,6 +24,8 @@ type call struct {
 	safe bool
 	// perRow: constant arguments do not make the result constant.
 	perRow bool
+	// whole: all arguments are evaluated for rows of which an earlier one is NULL.
+	whole bool
 	// inner is what String and Key show instead of name, "" for name.
 	inner string
 	// hidden: String shows the first argument only (implicit conversions).
@@ -130,7 +132,7 @@ func (c *call) Eval(ctx *Context, b *vector.Batch) (*vector.Vec, error) {
 		case vector.Flat:
 			constant = false
 			dict = -2
-			if v.Valid != nil && !c.nulls && !c.perRow && !evaluatesAll[c.name] && !evaluatesRows[c.name] && mayRaise(c.args[i+1:]) {
+			if v.Valid != nil && !c.nulls && !c.perRow && !c.whole && !evaluatesAll[c.name] && !evaluatesRows[c.name] && mayRaise(c.args[i+1:]) {
 				// Rows that are NULL already are not evaluated any further.
 				rest := *in
 				rest.Sel = selectValid(v.Valid, in.Sel, in.Len)

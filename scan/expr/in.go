@@ -47,6 +47,9 @@ func in(ctx *Context, args []Expr) (Expr, error) {
 			if err != nil {
 				return nil, err
 			}
+			if c, ok := eq.(*call); ok {
+				c.whole = true // MySQL evaluates the whole list
+			}
 			rest = append(rest, eq)
 			continue
 		}

@@ -73,6 +73,8 @@ func jsonValues(name string, args []Expr) []Expr {
 		from, step = 0, 1
 	case "JSON_OBJECT":
 		from = 1
+	case "MEMBER OF":
+		from = 0
 	case "JSON_SET", "JSON_INSERT", "JSON_REPLACE", "JSON_ARRAY_APPEND", "JSON_ARRAY_INSERT":
 		from = 2
 	}

@@ -152,6 +152,7 @@ insert into zz values (1,'a',1)`)
 	e.answers(t, [][2]string{
 		{`select cast(3610218 as date), cast(3610218 as datetime), cast(1000101 as date), cast(700100 as date), cast(991232 as date), cast(2000218.5 as datetime)`, `0361-02-18,0361-02-18 00:00:00,0100-01-01,NULL,NULL,0200-02-18 00:00:00`},
 		{`select cast(20240101.5 as datetime(3)), cast(20240101101010.5 as datetime), timestamp(20240101.5)`, `2024-01-01 00:00:00.000,2024-01-01 10:10:11,2024-01-01 00:00:00.0`},
+		{`select timestampadd(second, cast(-5 as unsigned), '2024-01-01 00:00:10'), time'10:00:00' + interval cast(-5 as unsigned) second`, `2024-01-01 00:00:05,09:59:55`},
 		{`select cast('11111111111' as time), cast('1111111111' as time), cast('4294967295' as time), cast('20240101101010' as time)`, `NULL,838:59:59,NULL,10:10:10`},
 		{`select convert_tz(timestamp'2024-03-10 02:30:00.25','America/New_York','Asia/Kolkata'), convert_tz(timestamp'2024-10-27 02:30:00.5','Europe/Berlin','+00:00')`, `2024-03-10 12:30:00.25,2024-10-27 00:30:00.5`},
 		{`select cast(18446744073709551515 as time), cast(99 as time)`, `-00:01:01,NULL`},
@@ -244,6 +245,7 @@ insert into t values (1,NULL,1,NULL),(2,'a',5,'[1]')`)
 		{`select id, locate(s, u - 2) from t`, `error 1690`},
 		{`select id, left(s, u - 4), repeat(s, u - 3) from t order by id`, `1,NULL,NULL; 2,a,aa`},
 		{`select id, s + (u - 2) from t`, `error 1690`},
+		{`select id, s in (id, u - 2) from t`, `error 1690`},
 	})
 }
 
