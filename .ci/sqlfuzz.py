@@ -169,6 +169,11 @@ class Case:
                     c.cur.execute("SET sql_mode='STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'")
         return self.asked[key]
 
+    def warnings(self, sql):
+        """The oracle's warnings of another statement."""
+        self.oracle.run(sql)
+        return [" ".join(x.decode() if isinstance(x, bytes) else str(x) for x in w) for w in self.oracle.run("SHOW WARNINGS").get("rows", [])]
+
     def equal(self, a, b):
         return differ(a, b, self.total) is None
 
