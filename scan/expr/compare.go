@@ -330,7 +330,7 @@ func textAsDate(ctx *Context, e Expr, t Type, date Expr) Expr {
 		label = "datetime " // says "Truncated incorrect", too
 	}
 	name := calledName(e)
-	chosen := name == "CASE" || name == "IF" || name == "NULLIF" // MySQL takes their results for NULL then
+	chosen := (name == "CASE" || name == "IF" || name == "NULLIF") && !IsConst(date) // MySQL takes their results for NULL then
 	t.Nullable = t.Nullable || chosen
 	c := newCall("conv", t, func(ev *evaluation) (*vector.Vec, error) {
 		out := ev.out(t.Physical())

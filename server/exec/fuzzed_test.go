@@ -268,6 +268,8 @@ func TestTextsAsDates(t *testing.T) {
 insert into ct values (1,'2024-01-01','abc','2024-01-01'),(3,'2024-01-01','2024-01-01','2024-01-01')`)
 	e.answers(t, [][2]string{
 		{`select dt = s, dt = if(id>0,s,s), dt = coalesce(s), dt = case when id>0 then s end, dt = ifnull(s,s), dt = nullif(s,'q'), dt = greatest(s,'') from ct order by id`, `0,NULL,0,NULL,0,NULL,0; 1,1,1,1,1,1,1`},
+		{`select dt = if(id>2,s,id), dt = if(id>0,s,'x'), dt = case id when 1 then s else 7 end from ct order by id`, `NULL,NULL,NULL; 1,1,NULL`},
+		{`select last_day(date'2024-01-05') = if(id>2,s,id), date'2024-01-01' = if(id>0,s,s), last_day(dt) > nullif(s,'q') from ct order by id`, `0,0,NULL; 0,1,1`},
 		{`select ts < s, ts < if(id>0,s,s), ts < coalesce(s), ts <=> coalesce(s), coalesce(s) < ts from ct order by id`, `0,NULL,0,0,1; 0,0,0,1,0`},
 	})
 }
