@@ -419,12 +419,13 @@ func (h *history) createTable(x *ast.CreateTableStmt, id source.ID, text, schema
 		h.tables[i] = def
 		return append(lost, effect{table: i, kind: source.AlterEvent, def: def, reason: shorten(text)})
 	}
-	out := []effect(nil)
-	if shadowName.FindStringSubmatch(id.Name) == nil { // CREATE TABLE x LIKE captured
-		out = h.appeared(nil, id, 0, text)
+	if !shadowName.MatchString(id.Name) {
+		// CREATE TABLE x LIKE captured: what is put into it, and that it is all of
+		// the rows, only a migration tool promises.
+		return h.appeared(nil, id, 0, text)
 	}
 	h.shadow[id] = &shadow{of: of, def: def}
-	return out
+	return nil
 }
 
 // rowsLost says how a clause changes rows without row events, 0 for others.
