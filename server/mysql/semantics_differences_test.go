@@ -45,9 +45,9 @@ func init() {
 			mode-1 mode-2 mode-3 mode-7 mode-8 mode-9 mode-10 mode-15 mode-16 mode-34 mode-36 mode-52 mode-55 mode-56 mode-57 mode-58 sql-mode-13`,
 		"more than 76 digits in between; MySQL cuts such products without a word or fails; refused": `
 			decimal-rule-32 decimal-rule-58 overflow-112`,
-		"refused by name (aggregate-type)": `
+		"bit aggregates of binary strings are refused by name": `
 			aggregate-type-74`,
-		"refused by name (string-bytes)": `
+		"the character set utf16 is refused by name": `
 			string-bytes-25 string-bytes-59 string-bytes-70 string-bytes-83 string-bytes-167`,
 		"sql_auto_is_null is refused: no table has AUTO_INCREMENT": `
 			mode-65`,
