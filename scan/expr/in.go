@@ -97,7 +97,7 @@ func collateList(ctx *Context, x Expr, args []Expr) (Expr, error) {
 		}
 	}
 	t, err := mergeCollations(" IN ", texts...)
-	if err != nil || t.Collation == x.Type().Collation || charsetOf(t.Collation) != charsetOf(x.Type().Collation) {
+	if err != nil || t.Collation == x.Type().Collation && t.Coercibility != 0 || charsetOf(t.Collation) != charsetOf(x.Type().Collation) {
 		return x, err
 	}
 	return collate(ctx, x, t.Collation)

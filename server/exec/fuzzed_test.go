@@ -138,6 +138,8 @@ insert into c values (1,'A','a','A'),(2,'b','B','b')`)
 		{`select s9 in (s,'a',null) from c`, `error 1271`},
 		{`select s9 in (s,null) from c`, `error 1270`},
 		{`select left(s9,2) between concat(s,'x') and (s collate utf8mb4_bin), s9 in (s,(s collate utf8mb4_0900_as_ci)), s9 between s and (sb collate utf8mb4_0900_as_ci) from c`, `0,1,1; 0,1,1`},
+		{`select s9 in (s, (sb collate utf8mb4_0900_ai_ci)), s9 in ((sb collate utf8mb4_0900_ai_ci), concat(s,'x')), s9 in (s) from c`, `error 1267`},
+		{`select s9 in (s, (sb collate utf8mb4_0900_ai_ci)), s9 in ((sb collate utf8mb4_0900_ai_ci), concat(s,'x')) from c`, `1,1; 1,1`},
 		{`select coercibility(concat(s,s9)), coercibility(coalesce(s,s9)) from c`, `7,7; 7,7`},
 	})
 }
