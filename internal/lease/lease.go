@@ -187,6 +187,9 @@ func (l *Lease) claim(ctx context.Context, claim string, old *record) error {
 		}
 		// It exists, or nothing is known: its content decides.
 		b, rerr := o.Files.ReadFile(ctx, claim)
+		if errs.Is(rerr, errs.FileNotFound) && errs.Is(err, errs.FileExists) {
+			return held(old) // whoever claimed it has the lease, or found it held
+		}
 		if rerr != nil {
 			return err
 		}
@@ -195,6 +198,9 @@ func (l *Lease) claim(ctx context.Context, claim string, old *record) error {
 			return nil
 		}
 		in, serr := o.Files.Stat(ctx, claim)
+		if errs.Is(serr, errs.FileNotFound) {
+			return held(old)
+		}
 		if serr != nil {
 			return serr
 		}
