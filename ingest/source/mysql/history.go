@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"regexp"
@@ -16,6 +17,7 @@ import (
 	tidbmysql "github.com/pingcap/tidb/pkg/parser/mysql"
 
 	"github.com/thermocline/thermocline/ingest/source"
+	"github.com/thermocline/thermocline/internal/errs"
 )
 
 // history follows the definitions of the captured tables through the statements
@@ -32,6 +34,9 @@ type history struct {
 	shadow map[source.ID]*shadow
 	// charset asks what tables of a database get that say nothing.
 	charset func(database string) (json.RawMessage, error)
+	// unanswered is why the source did not answer that: the stream must be read again
+	// from before the statement.
+	unanswered error
 }
 
 // shadow is a table made to replace a captured one.
@@ -400,6 +405,11 @@ func (h *history) createTable(x *ast.CreateTableStmt, id source.ID, text, schema
 			return h.appeared(nil, id, 0, text)
 		}
 		native, err := h.charset(id.Database)
+		switch errs.ClassOf(err) {
+		case errs.Unavailable, errs.Resource: // says nothing of the table
+			h.unanswered = err
+			return nil
+		}
 		if err == nil {
 			def, err = h.create(id, x, native)
 		}
@@ -472,6 +482,9 @@ func (s *Source) newHistory(ctx context.Context, q queryer, sv *server, st *stre
 		defer cancel()
 		var collation sql.NullString
 		err := q.QueryRowContext(ctx, "SELECT DEFAULT_COLLATION_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = "+literal(database)).Scan(&collation)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil, errs.Userf(errs.UnknownDatabase, "the database %s is gone", database)
+		}
 		if err != nil {
 			return nil, s.fault("read the character set of "+database, err)
 		}

@@ -511,7 +511,11 @@ func (st *stream) query(h *replication.EventHeader, x *replication.QueryEvent) e
 	case "XA":
 		return st.xaStatement(h, rest)
 	}
-	for _, ef := range st.history.apply(text, string(x.Schema), x.StatusVars) {
+	effects := st.history.apply(text, string(x.Schema), x.StatusVars)
+	if err := st.history.unanswered; err != nil {
+		return err
+	}
+	for _, ef := range effects {
 		if err := st.effect(ef); err != nil {
 			return err
 		}
