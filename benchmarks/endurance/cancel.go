@@ -75,6 +75,9 @@ func cancelling(ctx context.Context, args []string) error {
 			var walls, cpus []time.Duration
 			for _, delay := range []time.Duration{150 * time.Millisecond, 700 * time.Millisecond, 1900 * time.Millisecond} {
 				wall, cpu, err := s.ended(ctx, q.set, q.text, way, delay)
+				if errors.Is(err, errEnded) && len(walls) > 0 {
+					continue // a quick machine: the shorter delays have to do
+				}
 				if err != nil {
 					return fmt.Errorf("%s, %s after %v: %w", q.name, way, delay, err)
 				}
@@ -110,6 +113,9 @@ func (s *server) cpu() time.Duration {
 	fmt.Sscan(f[12], &sys)
 	return time.Duration(user+sys) * time.Second / 100
 }
+
+// errEnded means that a statement had its answer before it was to be ended.
+var errEnded = errors.New("it ended by itself")
 
 // ended runs a statement, ends it after a delay, and returns how long it went on.
 func (s *server) ended(ctx context.Context, set, text, way string, delay time.Duration) (wall, cpu time.Duration, err error) {
@@ -160,7 +166,10 @@ func (s *server) ended(ctx context.Context, set, text, way string, delay time.Du
 	}()
 	time.Sleep(time.Until(begin.Add(delay)))
 	if way != "limit" && len(answer) > 0 {
-		return 0, 0, fmt.Errorf("it ended by itself: %v", (<-answer).err)
+		if got := <-answer; got.err != nil {
+			return 0, 0, got.err
+		}
+		return 0, 0, errEnded
 	}
 	before, at := s.cpu(), time.Now()
 	var number uint16
@@ -187,6 +196,9 @@ func (s *server) ended(ctx context.Context, set, text, way string, delay time.Du
 	got := <-answer
 	var e *mysql.MySQLError
 	if !errors.As(got.err, &e) || e.Number != number {
+		if got.err == nil {
+			return 0, 0, errEnded
+		}
 		return 0, 0, fmt.Errorf("it ended with %v, want error %d", got.err, number)
 	}
 	return max(got.at.Sub(at), 0), s.cpu() - before, nil
