@@ -1,5 +1,7 @@
 package testkit
 
+import "fmt"
+
 // Setting is a way to run a query that must not change its rows.
 type Setting struct {
 	BatchRows  int
@@ -8,6 +10,17 @@ type Setting struct {
 	NoPruning  bool
 	Compacted  bool // the tables were compacted before
 	NoSharing  bool // equal parts of a query are run for each place that reads them
+}
+
+// SQL is the statement that sets a session to the setting.
+func (s Setting) SQL() string {
+	on := map[bool]string{false: "ON", true: "OFF"}
+	spill := "ON"
+	if s.ForceSpill {
+		spill = "'FORCE'"
+	}
+	return fmt.Sprintf("SET lake_batch_rows = %d, lake_threads = %d, lake_spill = %s, lake_pruning = %s, lake_sharing = %s",
+		s.BatchRows, s.Threads, spill, on[s.NoPruning], on[s.NoSharing])
 }
 
 // Settings returns settings of which every two values meet in one of them: the

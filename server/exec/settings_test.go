@@ -4,93 +4,20 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/thermocline/thermocline/internal/errs"
 	"github.com/thermocline/thermocline/internal/testkit"
 	"github.com/thermocline/thermocline/scan"
-	"github.com/thermocline/thermocline/scan/expr"
 )
 
-// The laws of this file: the rows of a query do not depend on the size of batches,
-// the threads, spilling, pruning or the sharing of equal parts. server/session has them over Paimon tables,
-// before and after compaction.
-
-// changing are functions whose answer is another each time.
-var changing = regexp.MustCompile(`(?i)\b(rand|uuid|uuid_short|sleep|benchmark|connection_id|sysdate)\b|@`)
-
-// limited are statements that may give other rows when they come in another order.
-var limited = regexp.MustCompile(`(?i)\blimit\b`)
+// The law of this file: the rows of a query do not depend on the size of batches,
+// the threads, spilling, pruning or the sharing of equal parts. server/session and
+// server/mysql have it over Paimon tables, before and after compaction.
 
 func options(s testkit.Setting) scan.Options {
 	return scan.Options{BatchRows: s.BatchRows, Threads: s.Threads, ForceSpill: s.ForceSpill, NoPruning: s.NoPruning}
-}
-
-// law runs a statement both ways; "" is equal.
-func (e *engine) law(sql string, s testkit.Setting) string {
-	e.opts, e.separate = scan.Options{Threads: 1}, false
-	want, werr := e.run(sql)
-	e.opts, e.separate = options(s), s.NoSharing
-	got, gerr := e.run(sql)
-	e.separate = false
-	switch {
-	case (werr == nil) != (gerr == nil), werr != nil && errs.KindOf(werr) != errs.KindOf(gerr):
-		return fmt.Sprintf("error %v, want %v", gerr, werr)
-	case werr != nil:
-		return ""
-	case len(got.rows) == len(want.rows) && limited.MatchString(sql):
-		return ""
-	case s.ForceSpill && sortedText(got.rows) == sortedText(want.rows), text(got.rows) == text(want.rows):
-		return ""
-	}
-	return firstDifference(sortedText(got.rows), sortedText(want.rows))
-}
-
-// TestSettings runs statements of the semantics corpus under settings that must not
-// change their rows: a sample of 500, each under one setting; with THERMOCLINE_LAWS
-// set to all, all of them under all.
-func TestSettings(t *testing.T) {
-	e := semanticsEngine(t)
-	e.spilling(t)
-	settings := testkit.Settings()
-	all := os.Getenv("THERMOCLINE_LAWS") == "all"
-	var cases []semanticCase
-	for _, g := range semanticGroups {
-		for _, c := range semanticCases(t, g) {
-			if len(c.Set) == 0 && !changing.MatchString(c.SQL) {
-				cases = append(cases, c)
-			}
-		}
-	}
-	step := max(len(cases)/500, 1)
-	ran := 0
-	for i, c := range cases {
-		if !all && i%step != 0 {
-			continue
-		}
-		e.mode = expr.DefaultSQLMode
-		if c.Mode != nil {
-			m, err := expr.ParseSQLMode(*c.Mode)
-			if err != nil {
-				t.Fatal(err)
-			}
-			e.mode = m
-		}
-		for k, s := range settings {
-			if !all && k != i/step%len(settings) {
-				continue
-			}
-			ran++
-			if why := e.law(c.SQL, s); why != "" {
-				t.Errorf("%s under %+v: %s\n %s", c.ID, s, c.SQL, why)
-			}
-		}
-	}
-	e.clean(t, "all")
-	t.Logf("%d statements, %d settings, %d comparisons", len(cases), len(settings), ran)
 }
 
 // TestSettingsTPCH runs the queries of TPC-H under all settings, three of them

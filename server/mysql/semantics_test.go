@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"sort"
 	"strconv"
@@ -264,30 +265,9 @@ func TestSemantics(t *testing.T) {
 	if testing.Short() {
 		t.Skip("thousands of statements: not with -short")
 	}
-	dir := testkit.Testdata("mysql-semantics")
-	setup, err := os.ReadFile(filepath.Join(dir, "setup.sql"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := dialWire(t, lakePort(t), "")
-	w.must("CREATE DATABASE mysql_semantics", "USE mysql_semantics", "SET SESSION sql_mode = 'STRICT_TRANS_TABLES'")
-	for q := range strings.SplitSeq(string(setup), ";\n") {
-		if strings.TrimSpace(q) != "" {
-			w.must(q)
-		}
-	}
-	w.must(semanticSession...)
-	files, err := filepath.Glob(filepath.Join(dir, "*.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	more, err := filepath.Glob(filepath.Join(testkit.Testdata("mysql-functions"), "*.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	files = append(files, more...)
+	w := semanticTables(t)
 	mode, total, differ := "", 0, 0
-	for _, f := range files {
+	for _, f := range semanticFiles(t) {
 		group := strings.TrimSuffix(filepath.Base(f), ".jsonl")
 		t.Run(group, func(t *testing.T) {
 			for _, c := range semanticCases(t, f) {
@@ -307,4 +287,86 @@ func TestSemantics(t *testing.T) {
 		})
 	}
 	t.Logf("%d of %d answers are MySQL's", total-differ, total)
+}
+
+// semanticTables is a client of a server with the tables of the cases.
+func semanticTables(t *testing.T) wireClient {
+	setup, err := os.ReadFile(filepath.Join(testkit.Testdata("mysql-semantics"), "setup.sql"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := dialWire(t, lakePort(t), "")
+	w.must("CREATE DATABASE mysql_semantics", "USE mysql_semantics", "SET SESSION sql_mode = 'STRICT_TRANS_TABLES'")
+	for q := range strings.SplitSeq(string(setup), ";\n") {
+		if strings.TrimSpace(q) != "" {
+			w.must(q)
+		}
+	}
+	w.must(semanticSession...)
+	return w
+}
+
+// semanticFiles are the files of cases.
+func semanticFiles(t *testing.T) (out []string) {
+	for _, dir := range []string{"mysql-semantics", "mysql-functions"} {
+		files, err := filepath.Glob(filepath.Join(testkit.Testdata(dir), "*.jsonl"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, files...)
+	}
+	return out
+}
+
+// limited are statements that may give other rows when they come in another order.
+var limited = regexp.MustCompile(`(?i)\blimit\b`)
+
+// TestSemanticSettings runs cases under settings that must not change an answer
+// (testkit.Settings), over the tables as they were written and after their
+// compaction: a sample of 500, each under one setting; with THERMOCLINE_LAWS=all,
+// all cases under all of them.
+func TestSemanticSettings(t *testing.T) {
+	if testing.Short() {
+		t.Skip("hundreds of statements: not with -short")
+	}
+	w := semanticTables(t)
+	var cases []semanticCase
+	for _, f := range semanticFiles(t) {
+		for _, c := range semanticCases(t, f) {
+			if semanticDifferences[c.ID] == "" && (c.Ordered || !limited.MatchString(c.SQL)) {
+				cases = append(cases, c)
+			}
+		}
+	}
+	step := max(len(cases)/500, 1)
+	all := os.Getenv("THERMOCLINE_LAWS") == "all"
+	settings := testkit.Settings()
+	mode, ran := "", 0
+	for _, compacted := range []bool{false, true} {
+		if compacted {
+			tables, err := w.query("SHOW TABLES")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range tables.rows {
+				w.must("CALL sys.compact(`table` => 'mysql_semantics." + *r[0] + "', compact_strategy => 'full')")
+			}
+		}
+		for k, set := range settings {
+			if set.Compacted != compacted {
+				continue
+			}
+			w.must(set.SQL())
+			for i := range cases {
+				if !all && (i%step != 0 || i/step%len(settings) != k) {
+					continue
+				}
+				ran++
+				if why := cases[i].run(w, &mode); why != "" {
+					t.Errorf("%s under %+v: %s\n  %s", cases[i].ID, set, cases[i].SQL, why)
+				}
+			}
+		}
+	}
+	t.Logf("%d cases, %d settings, %d comparisons", len(cases), len(settings), ran)
 }

@@ -177,7 +177,7 @@ func TestLogic(t *testing.T) {
 			script(t, s, "CREATE DATABASE logic;\nUSE logic;\nSET sql_mode = 'NO_ENGINE_SUBSTITUTION'")
 			compact := false
 			if set != nil {
-				apply(t, s, *set)
+				script(t, s, set.SQL())
 				compact = set.Compacted
 			}
 			for _, r := range logicRecords(t, file) {
@@ -185,13 +185,7 @@ func TestLogic(t *testing.T) {
 					queries++
 					if compact {
 						compact = false
-						tables, err := rows(t.Context(), s, "SHOW TABLES")
-						if err != nil {
-							t.Fatal(err)
-						}
-						for _, table := range tables {
-							query(t, s, "CALL sys.compact('logic."+table+"')")
-						}
+						compactAll(t, s, "logic")
 					}
 					if why := r.check(t.Context(), s); why != "" {
 						t.Errorf("line %d: %s\n%s", r.line, r.sql, why)
@@ -214,17 +208,13 @@ func TestLogic(t *testing.T) {
 	t.Logf("%d queries", queries)
 }
 
-// apply sets a session to a setting.
-func apply(t *testing.T, s *Session, set testkit.Setting) {
-	spill, pruning, sharing := "ON", "ON", "ON"
-	if set.ForceSpill {
-		spill = "'FORCE'"
+// compactAll compacts every table of a database.
+func compactAll(t *testing.T, s *Session, database string) {
+	tables, err := rows(t.Context(), s, "SHOW TABLES FROM "+database)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if set.NoPruning {
-		pruning = "OFF"
+	for _, table := range tables {
+		query(t, s, "CALL sys.compact(`table` => '"+database+"."+table+"', compact_strategy => 'full')")
 	}
-	if set.NoSharing {
-		sharing = "OFF"
-	}
-	script(t, s, fmt.Sprintf("SET lake_batch_rows = %d, lake_threads = %d, lake_spill = %s, lake_pruning = %s, lake_sharing = %s", set.BatchRows, set.Threads, spill, pruning, sharing))
 }
