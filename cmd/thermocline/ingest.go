@@ -2,24 +2,31 @@ package main
 
 import (
 	"context"
+	"flag"
 	"os"
 
 	"github.com/thermocline/thermocline/ingest"
+	"github.com/thermocline/thermocline/ingest/pipeline"
 )
+
+// pipeline parses the flags and loads the one file that the arguments name.
+func (c *command) pipeline(f *flag.FlagSet, args []string) (*pipeline.Definition, error) {
+	if err := c.parse(f, args); err != nil {
+		return nil, err
+	}
+	file, err := c.oneFile(f)
+	if err != nil {
+		return nil, err
+	}
+	return loadPipeline(file)
+}
 
 // runIngest runs one pipeline in the foreground until a signal, or until a
 // bounded one is done.
 func runIngest(ctx context.Context, c *command, args []string) error {
 	f := c.flags()
 	limit := f.String("memory-limit", "", "the memory that the process may use (default 75 % of the machine's)")
-	if err := c.parse(f, args); err != nil {
-		return err
-	}
-	file, err := c.oneFile(f)
-	if err != nil {
-		return err
-	}
-	def, err := loadPipeline(file)
+	def, err := c.pipeline(f, args)
 	if err != nil {
 		return err
 	}
@@ -39,14 +46,7 @@ func runVerify(ctx context.Context, c *command, args []string) error {
 	f := c.flags()
 	warehouse := f.String("warehouse", "", "the warehouse of a pipeline whose file names none: that of its server")
 	limit := f.String("memory-limit", "", "the memory that the process may use (default 75 % of the machine's)")
-	if err := c.parse(f, args); err != nil {
-		return err
-	}
-	file, err := c.oneFile(f)
-	if err != nil {
-		return err
-	}
-	def, err := loadPipeline(file)
+	def, err := c.pipeline(f, args)
 	if err != nil {
 		return err
 	}
@@ -67,14 +67,7 @@ func runVerify(ctx context.Context, c *command, args []string) error {
 // runPlan shows what a pipeline would do.
 func runPlan(ctx context.Context, c *command, args []string) error {
 	f := c.flags()
-	if err := c.parse(f, args); err != nil {
-		return err
-	}
-	file, err := c.oneFile(f)
-	if err != nil {
-		return err
-	}
-	def, err := loadPipeline(file)
+	def, err := c.pipeline(f, args)
 	if err != nil {
 		return err
 	}

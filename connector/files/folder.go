@@ -205,7 +205,7 @@ func (f *Folder) partitionOf(depth int, dir, name string) (*vector.Vec, error) {
 	return v, nil
 }
 
-// Snapshot implements connector.Readable.
+// Snapshot implements connector.Readable. A folder that is not there is an error.
 func (f *Folder) Snapshot(ctx context.Context, ref catalog.Ref) (connector.Snapshot, error) {
 	if ref.Kind != catalog.Latest {
 		return nil, errs.Userf(errs.UnknownSnapshot, "read table %s: files have no versions", f.id)
@@ -213,6 +213,14 @@ func (f *Folder) Snapshot(ctx context.Context, ref catalog.Ref) (connector.Snaps
 	pieces, err := f.pieces(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if len(pieces) == 0 {
+		// A mistyped path must not read as a table without rows.
+		if _, err := f.store.Files.Stat(ctx, f.root); errs.Is(err, errs.FileNotFound) {
+			return nil, errs.Userf(errs.FileNotFound, "read table %s: there is nothing at its 'path' %s; the first INSERT makes it", f.id, f.root)
+		} else if err != nil {
+			return nil, err
+		}
 	}
 	return &folderSnapshot{f, pieces}, nil
 }

@@ -320,10 +320,21 @@ func (m *folderMessage) release() {
 	}
 }
 
-// PrepareCommit implements connector.TableWrite.
-func (w *folderWrite) PrepareCommit(context.Context) ([]connector.CommitMessage, error) {
+// PrepareCommit implements connector.TableWrite. Without rows and partition columns
+// there is one file without rows: the table has been written.
+func (w *folderWrite) PrepareCommit(ctx context.Context) ([]connector.CommitMessage, error) {
+	if w.files == 0 && len(w.f.parts) == 0 {
+		if _, err := w.fileOf(ctx, nil, 0); err != nil {
+			return nil, err
+		}
+	}
+	return w.prepared(), nil
+}
+
+// prepared hands over the files that are being written.
+func (w *folderWrite) prepared() []connector.CommitMessage {
 	if len(w.open) == 0 {
-		return nil, nil
+		return nil
 	}
 	m := &folderMessage{budget: w.budget}
 	for _, o := range w.open {
@@ -331,16 +342,12 @@ func (w *folderWrite) PrepareCommit(context.Context) ([]connector.CommitMessage,
 	}
 	slices.SortFunc(m.files, func(a, b *folderFile) int { return strings.Compare(a.path, b.path) })
 	w.open = map[string]*folderFile{}
-	return []connector.CommitMessage{m}, nil
+	return []connector.CommitMessage{m}
 }
 
 // Close implements connector.TableWrite.
 func (w *folderWrite) Close() error {
-	messages, err := w.PrepareCommit(context.Background())
-	if err != nil {
-		return err
-	}
-	return w.f.abort(context.Background(), messages)
+	return w.f.abort(context.Background(), w.prepared())
 }
 
 // NewCommit implements connector.Writable.

@@ -60,6 +60,12 @@ func TestFolders(t *testing.T) {
 		}
 		query(t, s, "TRUNCATE TABLE t_"+f)
 		want(t, s, "SELECT COUNT(*) FROM t_"+f, "0")
+		query(t, s, "INSERT OVERWRITE t_"+f+" SELECT * FROM m_"+f+" WHERE a > 3")
+		want(t, s, "SELECT COUNT(*) FROM t_"+f, "0")
+		if err := os.RemoveAll(root); err != nil {
+			t.Fatal(err)
+		}
+		wantKind(t, s, "SELECT COUNT(*) FROM t_"+f, errs.FileNotFound)
 		query(t, s, "DROP TABLE t_"+f)
 		wantKind(t, s, "SELECT * FROM t_"+f, errs.UnknownTable)
 	}
