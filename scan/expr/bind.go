@@ -598,8 +598,8 @@ func (b *binder) function(e *syntax.FuncCall) (Expr, error) {
 		}
 		return convertUsing(b.ctx, x, e.Using)
 	case "WEIGHT_STRING":
-		if e.As != nil {
-			return nil, errs.Unsupportedf(-1, "WEIGHT_STRING(… AS …)")
+		if e.As != nil && len(e.Args) == 1 {
+			return b.weightString(e)
 		}
 	}
 	x, err := b.call(name, e.Args...)
@@ -610,6 +610,40 @@ func (b *binder) function(e *syntax.FuncCall) (Expr, error) {
 		err = &y
 	}
 	return x, err
+}
+
+// weightString is WEIGHT_STRING(x AS CHAR(n)), of x cut or padded with blanks to
+// n characters, or AS BINARY(n), of bytes padded with zeros.
+func (b *binder) weightString(e *syntax.FuncCall) (Expr, error) {
+	x, err := b.bind(e.Args[0])
+	if err != nil {
+		return nil, err
+	}
+	to, err := CastType(b.ctx, e.As)
+	if err != nil {
+		return nil, err
+	}
+	switch t := x.Type(); {
+	case !isString(t):
+	case to.Class == Bytes:
+		x, err = Cast(b.ctx, x, to)
+	default:
+		n := Literal(IntValue(int64(to.Length)))
+		if x, err = Call(b.ctx, "LEFT", x, n); err == nil && t.Class == String && collationOf(t).pad {
+			x, err = Call(b.ctx, "RPAD", x, n, padding(x.Type()))
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return Call(b.ctx, "WEIGHT_STRING", x)
+}
+
+// padding is a blank of the collation of a text.
+func padding(t Type) Expr {
+	v := StringValue(" ", t.Collation)
+	v.Type.Coercibility = t.Coercibility
+	return Literal(v)
 }
 
 func wrongCount(name string) error {

@@ -85,3 +85,17 @@ func Materialized(ctx *Context, e Expr) Expr {
 	}
 	return convert(ctx, e, Type{Class: Int, Nullable: t.Nullable, Width: 4, Unsigned: true, Precision: 4, Coercibility: 5})
 }
+
+// ColumnDefault is what DEFAULT(column) gives of a column of type t: text, its
+// default as the schema has it, or NULL when there is none.
+func ColumnDefault(ctx *Context, text *string, t Type) (Expr, error) {
+	t.Nullable = true
+	if text == nil {
+		return Literal(Value{Type: t, Vec: vector.NewNull(t.Physical(), 1)}), nil
+	}
+	v, err := convert(ctx, Literal(StringValue(*text, "utf8mb4_0900_bin")), t).Eval(ctx, oneRow())
+	if err != nil {
+		return nil, err
+	}
+	return Literal(Value{Type: t, Vec: v.AsConst(1)}), nil
+}

@@ -3,7 +3,6 @@ package expr
 import (
 	"bytes"
 	"math"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -463,7 +462,6 @@ func init() {
 				return nil
 			}
 		}})
-	register(&function{name: "FORMAT", min: 2, max: 3, class: "string", usage: "FORMAT(x, d[, locale])", doc: "x with d fraction digits and commas between thousands, in en_US.", resolve: formatNumber})
 }
 
 // soundex follows MySQL's "original" algorithm: the first letter, then digits
@@ -516,55 +514,3 @@ func soundex(ev *evaluation, dst, s []byte) []byte {
 }
 
 func isHW(r rune) bool { return r == 'h' || r == 'H' || r == 'w' || r == 'W' }
-
-// formatNumber is FORMAT.
-func formatNumber(ctx *Context, args []Expr) (Expr, error) {
-	if err := isNested(args...); err != nil {
-		return nil, err
-	}
-	if len(args) == 3 {
-		if w, ok := word(args[2]); !ok || !strings.EqualFold(w, "en_US") {
-			if !ok && args[2].Type().Class != Null || ok {
-				return nil, errs.Unsupportedf(-1, "FORMAT in other locales than en_US")
-			}
-		}
-	}
-	x := toNumeric(ctx, args[0])
-	t := TString(displayLength(x.Type())+40, ctx.collation())
-	c := newCall("FORMAT", t, func(ev *evaluation) (*vector.Vec, error) {
-		out := ev.out(vector.Str)
-		tx := ev.c.args[0].Type()
-		d := decs(ev.ctx, tx, ev.args[0])
-		ev.rows(func(i int) {
-			n := int(max(0, min(intAt(ev.args[1], i), 30)))
-			var text []byte
-			if tx.Class == Double {
-				text = strconv.AppendFloat(nil, roundDouble(floatAt(ev.args[0], i), n, false), 'f', n, 64)
-			} else {
-				text = vector.FormatDecimalBig(nil, d(i).rescale(n), n)
-			}
-			out.SetBytes(i, commas(text))
-		})
-		return out, nil
-	}, x, asSigned(ctx, args[1]))
-	return c, nil
-}
-
-// commas puts commas between thousands.
-func commas(s []byte) []byte {
-	var dst []byte
-	if len(s) > 0 && s[0] == '-' {
-		dst, s = append(dst, '-'), s[1:]
-	}
-	whole, frac := s, []byte(nil)
-	if k := bytes.IndexByte(s, '.'); k >= 0 {
-		whole, frac = s[:k], s[k:]
-	}
-	for i, c := range whole {
-		if i > 0 && (len(whole)-i)%3 == 0 {
-			dst = append(dst, ',')
-		}
-		dst = append(dst, c)
-	}
-	return append(dst, frac...)
-}

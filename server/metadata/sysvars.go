@@ -159,7 +159,7 @@ var settings = map[string]struct {
 	"net_write_timeout":                  {NoEffect, nil},
 	"transaction_isolation":              {NoEffect, []string{"READ-UNCOMMITTED", "READ-COMMITTED", "REPEATABLE-READ", "SERIALIZABLE"}},
 	"completion_type":                    {FixedEffect, []string{"NO_CHAIN", "CHAIN", "RELEASE"}},
-	"block_encryption_mode":              {FixedEffect, []string{"aes-128-ecb"}},
+	"block_encryption_mode":              {Honoured, expr.EncryptionModes},
 	"default_collation_for_utf8mb4":      {FixedEffect, nil},
 	"sql_auto_is_null":                   {FixedEffect, nil},
 	"sql_require_primary_key":            {FixedEffect, nil},

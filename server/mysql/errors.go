@@ -216,6 +216,17 @@ var kinds = map[errs.Kind]code{
 	errs.RegexpNumber:     {4007, "HY000"},
 	errs.RegexpCharset:    {3995, "HY000"},
 	errs.IllegalValue:     {1367, "22007"},
+
+	errs.ShortIV:       {1882, "HY000"},
+	errs.OptionIgnored: {1618, "HY000"},
+	errs.KDFName:       {3235, "HY000"},
+	errs.KDFIterations: {3236, "HY000"},
+	errs.AESKeySize:    {3237, "HY000"},
+	errs.KDFOption:     {3238, "HY000"},
+	errs.UnknownLocale: {1649, "HY000"},
+	errs.InvalidXML:    {1525, "HY000"},
+	errs.XPathSyntax:   {1105, "HY000"},
+	errs.DigestParse:   {3676, "HY000"},
 }
 
 // classes are for errors without a kind of their own.

@@ -215,7 +215,7 @@ func (b *binder) scan(u *TableUse, n Name, alias string) (*Scan, error) {
 		for _, k := range schema.PrimaryKeys {
 			key = key || k == f.Name
 		}
-		id := b.newCol(Column{Name: f.Name, Type: load.Type(), Database: n.ID.Database, Table: alias, OrgTable: n.ID.Object(), OrgName: f.Name, Key: key})
+		id := b.newCol(Column{Name: f.Name, Type: load.Type(), Database: n.ID.Database, Table: alias, OrgTable: n.ID.Object(), OrgName: f.Name, Key: key, field: &schema.Fields[i]})
 		s.Cols = append(s.Cols, ScanCol{ID: id, Pos: i, Load: load})
 	}
 	return s, nil

@@ -44,6 +44,8 @@ type Column struct {
 	// when the statement was bound Lossless: its vectors are as they are stored.
 	// nil: the column has its SQL form.
 	Stored *catalog.Type
+
+	field *catalog.Field // of a stored column: it has the default
 }
 
 // Query is a bound, optimized statement that yields rows.

@@ -157,6 +157,8 @@ func (s *scope) Resolve(e syntax.Expr) (expr.Expr, error) {
 		}
 	case *syntax.FuncCall:
 		return s.call(e)
+	case *syntax.Default:
+		return s.columnDefault(e)
 	}
 	return nil, nil
 }

@@ -261,7 +261,7 @@ func (bl *block) finish(distinct bool, keys []*orderKey) (*result, error) {
 		c := Column{Name: it.name, Type: it.bound.Type()}
 		if id, ok := plainColumn(it.bound); ok {
 			o := b.cols[id]
-			c.Database, c.Table, c.OrgTable, c.OrgName, c.Key = o.Database, o.Table, o.OrgTable, o.OrgName, o.Key
+			c.Database, c.Table, c.OrgTable, c.OrgName, c.Key, c.field = o.Database, o.Table, o.OrgTable, o.OrgName, o.Key, o.field
 		}
 		it.id = b.newCol(c)
 		items = append(items, Item{it.id, it.bound})
