@@ -67,6 +67,15 @@ type State interface {
 	Result(from, to int) (*vector.Vec, error)
 	// Bytes is the memory held, for budgets.
 	Bytes() int64
+	// Unload returns what was accumulated as rows of Flat columns, to be written to
+	// disk. The k-th row belongs to group of[k], or to group k when of is nil, in which
+	// case every group has a row; the rows of a group keep their order. They may share
+	// memory with the state, which must not be used afterwards. No columns: nothing was
+	// accumulated.
+	Unload() (of []uint32, cols []*vector.Vec)
+	// Load adds rows that Unload of another state of the same aggregate gave, the
+	// k-th to group groups[k].
+	Load(groups []uint32, cols []*vector.Vec) error
 }
 
 // Complete says that all rows of a state have been added, and reports whether Result

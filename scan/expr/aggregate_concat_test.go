@@ -46,11 +46,11 @@ func concatOf(t *testing.T, ctx *Context, spec AggregateSpec, groups []uint32, c
 		}
 		from = to
 		if c == 1 {
-			of, unloaded := st.(Spillable).Unload()
+			of, unloaded := st.Unload()
 			st = a.NewState(ctx)
 			st.Grow(count)
 			if unloaded != nil {
-				if err := st.(Spillable).Load(of, unloaded); err != nil {
+				if err := st.Load(of, unloaded); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -126,6 +126,85 @@ func TestGroupConcatHoldsWhatItGives(t *testing.T) {
 			late := spec.Distinct && len(spec.Order) == 1 && spec.Order[0].Expr == Expr(number) && len(spec.Args) == 1 && spec.Args[0] == Expr(text)
 			if limit <= 1024 && most > 200<<10 && most > whole/2 && !late {
 				t.Errorf("%d, limit %d: held %d bytes, %d without a limit", i, limit, most, whole)
+			}
+		}
+	}
+}
+
+// Identities in parts that are settled one after the other, the rows of each told where
+// they were among all, give what all rows give in one state, and less is held.
+func TestGroupConcatSettles(t *testing.T) {
+	const n, count = 9000, 2
+	r := rand.New(rand.NewPCG(3, 3))
+	ids, keys, texts, at := vector.New(vector.Str, n), vector.New(vector.Str, n), vector.New(vector.Str, n), vector.New(vector.I64, n)
+	groups := make([]uint32, n)
+	for i := range n {
+		id := r.IntN(3000)
+		groups[i] = uint32(r.IntN(count))
+		ids.AppendString(fmt.Sprint(id))
+		keys.AppendString(fmt.Sprint("k", r.IntN(40)))
+		texts.AppendString(fmt.Sprint("text", id))
+		at.AppendI64(int64(i))
+	}
+	for _, order := range [][]OrderItem{nil, {{Expr: Column(1, TString(20, ""), "k")}}} {
+		for _, limit := range []int{3, 700, 1 << 20} {
+			ctx := NewContext()
+			ctx.GroupConcatMaxLen = limit
+			a, err := NewAggregate(ctx, AggregateSpec{Name: "GROUP_CONCAT", Args: []Expr{Column(0, TString(20, ""), "s")}, Distinct: true, Order: order})
+			if err != nil {
+				t.Fatal(err)
+			}
+			cols := []*vector.Vec{ids, keys, texts, at}
+			if order == nil {
+				cols[1] = vector.New(vector.Str, n)
+				for range n {
+					cols[1].AppendString("")
+				}
+			}
+			load := func(s State, part, parts int) {
+				var sel []uint16
+				var of []uint32
+				for i := range n {
+					if int(ids.Bytes(i)[len(ids.Bytes(i))-1])%parts == part {
+						sel, of = append(sel, uint16(i)), append(of, groups[i])
+					}
+				}
+				var picked []*vector.Vec
+				for _, c := range cols {
+					picked = append(picked, c.Gather(sel))
+				}
+				if err := s.Load(of, picked); err != nil {
+					t.Fatal(err)
+				}
+			}
+			one, parts := a.NewState(ctx), a.NewState(ctx)
+			one.Grow(count)
+			parts.Grow(count)
+			load(one, 0, 1)
+			most := int64(0)
+			for p := range 7 {
+				load(parts, p, 7)
+				most = max(most, parts.Bytes())
+				if err := parts.(Settling).Settle(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := one.Result(0, count)
+			if err != nil {
+				t.Fatal(err)
+			}
+			whole := one.Bytes()
+			got, err := parts.Result(0, count)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for g := range count {
+				if got.String(g) != want.String(g) {
+					t.Errorf("order %v, limit %d, group %d: %.200q, want %.200q", order, limit, g, got.String(g), want.String(g))
+				}
+			}
+			if order != nil && limit < 1000 && most > whole/3 {
+				t.Errorf("limit %d: %d bytes were held, %d by one state", limit, most, whole)
 			}
 		}
 	}

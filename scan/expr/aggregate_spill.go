@@ -2,46 +2,40 @@ package expr
 
 import (
 	"encoding/binary"
-	"math"
-	"math/big"
 
-	"github.com/thermocline/thermocline/internal/errs"
 	"github.com/thermocline/thermocline/internal/vector"
 )
 
-// Spillable is a State that can be written to disk and read back.
-type Spillable interface {
-	State
-	// Unload returns what was accumulated as rows of Flat columns. The k-th row
-	// belongs to group of[k], or to group k when of is nil; the rows of a group
-	// keep their order. They may share memory with the state, which must not be
-	// used afterwards. No columns: nothing was accumulated.
-	Unload() (of []uint32, cols []*vector.Vec)
-	// Load adds rows that Unload of another state of the same aggregate gave, the
-	// k-th to group groups[k].
-	Load(groups []uint32, cols []*vector.Vec) error
-}
-
-// Settling is a Spillable that remembers rows only to find repeated ones.
+// Settling is a State that remembers rows only to find repeated ones.
 type Settling interface {
-	Spillable
+	State
 	// Settle forgets them, when none of them will come again.
 	Settle() error
-	// Types are those of the columns of Unload, of which rows are repeated when all
-	// are equal.
+	// Types are those of the first columns of Unload; rows are repeated when these are
+	// equal. Load is told of each row where it was among all, as one more column: I64,
+	// ascending within a call.
 	Types() []Type
+}
+
+// SettlingOf returns s as a Settling, when it is one.
+func SettlingOf(s State) (Settling, bool) {
+	if f, ok := s.(*filteredState); ok {
+		return SettlingOf(f.State)
+	}
+	out, ok := s.(Settling)
+	return out, ok
 }
 
 func i64Column(x []int64) *vector.Vec { return &vector.Vec{Kind: vector.I64, Len: len(x), I64s: x} }
 
 func f64Column(x []float64) *vector.Vec { return &vector.Vec{Kind: vector.F64, Len: len(x), F64s: x} }
 
-// Unload implements Spillable.
+// Unload implements State.
 func (s *countState) Unload() ([]uint32, []*vector.Vec) {
 	return nil, []*vector.Vec{i64Column(s.counts)}
 }
 
-// Load implements Spillable.
+// Load implements State.
 func (s *countState) Load(groups []uint32, cols []*vector.Vec) error {
 	for k, g := range groups {
 		s.counts[g] += cols[0].I64s[k]
@@ -49,7 +43,7 @@ func (s *countState) Load(groups []uint32, cols []*vector.Vec) error {
 	return nil
 }
 
-// Unload implements Spillable.
+// Unload implements State.
 func (s *sumState) Unload() ([]uint32, []*vector.Vec) {
 	cols := []*vector.Vec{i64Column(s.counts)}
 	switch {
@@ -63,7 +57,7 @@ func (s *sumState) Unload() ([]uint32, []*vector.Vec) {
 	return nil, cols
 }
 
-// Load implements Spillable.
+// Load implements State.
 func (s *sumState) Load(groups []uint32, cols []*vector.Vec) error {
 	o := &sumState{counts: cols[0].I64s}
 	switch {
@@ -77,27 +71,27 @@ func (s *sumState) Load(groups []uint32, cols []*vector.Vec) error {
 	return s.Merge(o, groups)
 }
 
-// Unload implements Spillable.
+// Unload implements State.
 func (s *varianceState) Unload() ([]uint32, []*vector.Vec) {
 	return nil, []*vector.Vec{i64Column(s.counts), f64Column(s.mean), f64Column(s.m2)}
 }
 
-// Load implements Spillable.
+// Load implements State.
 func (s *varianceState) Load(groups []uint32, cols []*vector.Vec) error {
 	return s.Merge(&varianceState{counts: cols[0].I64s, mean: cols[1].F64s, m2: cols[2].F64s}, groups)
 }
 
-// Unload implements Spillable.
+// Unload implements State.
 func (s *bitState) Unload() ([]uint32, []*vector.Vec) {
 	return nil, []*vector.Vec{i64Column(s.values)}
 }
 
-// Load implements Spillable.
+// Load implements State.
 func (s *bitState) Load(groups []uint32, cols []*vector.Vec) error {
 	return s.Merge(&bitState{values: cols[0].I64s}, groups)
 }
 
-// Unload implements Spillable: the values, and whether there is one (a value may
+// Unload implements State: the values, and whether there is one (a value may
 // be NULL).
 func (s *pickState) Unload() ([]uint32, []*vector.Vec) {
 	var of []uint32
@@ -140,7 +134,7 @@ func (s *pickState) Unload() ([]uint32, []*vector.Vec) {
 	return of, []*vector.Vec{v}
 }
 
-// Load implements Spillable.
+// Load implements State.
 func (s *pickState) Load(groups []uint32, cols []*vector.Vec) error {
 	v := cols[0]
 	o := &pickState{typ: s.typ, want: s.want, has: make([]bool, len(groups)), vals: v}
@@ -168,7 +162,7 @@ func (s *pickState) Load(groups []uint32, cols []*vector.Vec) error {
 	return s.Merge(o, groups)
 }
 
-// Unload implements Spillable: the tuples.
+// Unload implements State: the tuples.
 func (s *distinctState) Unload() ([]uint32, []*vector.Vec) {
 	if len(s.groups) == 0 {
 		return nil, nil
@@ -176,9 +170,9 @@ func (s *distinctState) Unload() ([]uint32, []*vector.Vec) {
 	return s.groups, s.vals
 }
 
-// Load implements Spillable.
+// Load implements State.
 func (s *distinctState) Load(groups []uint32, cols []*vector.Vec) error {
-	return s.Update(groups, cols, nil, len(groups))
+	return s.Update(groups, cols[:len(s.args)], nil, len(groups))
 }
 
 // Settle implements Settling.
@@ -202,7 +196,7 @@ func (s *distinctState) Types() []Type {
 	return out
 }
 
-// Unload implements Spillable: sort key, identity, text.
+// Unload implements State: identity, sort key, text.
 func (s *concatState) Unload() (of []uint32, cols []*vector.Vec) {
 	for range 3 {
 		cols = append(cols, vector.New(vector.Str, 16))
@@ -210,8 +204,8 @@ func (s *concatState) Unload() (of []uint32, cols []*vector.Vec) {
 	for g, gr := range s.groups {
 		for _, it := range gr.items {
 			of = append(of, uint32(g))
-			cols[0].AppendString(it.key)
-			cols[1].AppendString(it.id)
+			cols[0].AppendString(it.id)
+			cols[1].AppendString(it.key)
 			cols[2].AppendString(it.text)
 		}
 	}
@@ -221,135 +215,77 @@ func (s *concatState) Unload() (of []uint32, cols []*vector.Vec) {
 	return of, cols
 }
 
-// Load implements Spillable.
+// Load implements State.
 func (s *concatState) Load(groups []uint32, cols []*vector.Vec) error {
 	for k, g := range groups {
-		s.add(int(g), concatItem{key: cols[0].String(k), id: cols[1].String(k), text: cols[2].String(k)})
+		it := concatItem{id: cols[0].String(k), key: cols[1].String(k), text: cols[2].String(k)}
+		if len(cols) > 3 {
+			it.at = cols[3].I64s[k]
+		} else {
+			it.at = s.next()
+		}
+		s.add(int(g), it)
 	}
 	return nil
 }
 
-// Unload implements Spillable: member names and encoded values.
-func (s *jsonAggState) Unload() (of []uint32, cols []*vector.Vec) {
-	names, vals := vector.New(vector.Str, 16), vector.New(vector.Str, 16)
+// Settle implements Settling.
+func (s *concatState) Settle() error {
+	s.seen, s.seenBytes = nil, 0
+	for g := range s.groups {
+		if gr := &s.groups[g]; gr.bytes > s.most() {
+			s.shorten(g)
+		}
+	}
+	return s.ctx.Ended()
+}
+
+// Types implements Settling.
+func (s *concatState) Types() []Type { return []Type{{Class: Bytes}} }
+
+// Unload implements State: of each group the hashes, or the registers, which are
+// more bytes than all hashes can be.
+func (s *sketchState) Unload() ([]uint32, []*vector.Vec) {
+	v := vector.New(vector.Str, len(s.groups))
 	var buf []byte
-	for g, ms := range s.groups {
-		for _, m := range ms {
-			of = append(of, uint32(g))
-			names.AppendString(m.key)
-			buf = m.val.encode(buf[:0])
-			vals.AppendBytes(buf)
+	for g := range s.groups {
+		sk := &s.groups[g]
+		if sk.regs != nil {
+			v.AppendBytes(sk.regs)
+			continue
 		}
+		buf = buf[:0]
+		for _, h := range sk.few {
+			buf = binary.LittleEndian.AppendUint64(buf, h)
+		}
+		v.AppendBytes(buf)
 	}
-	if len(of) == 0 {
-		return nil, nil
-	}
-	return of, []*vector.Vec{names, vals}
+	return nil, []*vector.Vec{v}
 }
 
-// Load implements Spillable.
-func (s *jsonAggState) Load(groups []uint32, cols []*vector.Vec) error {
+// Load implements State.
+func (s *sketchState) Load(groups []uint32, cols []*vector.Vec) error {
 	for k, g := range groups {
-		d := jsonDecoder{b: cols[1].Bytes(k)}
-		v := d.value(0)
-		if d.bad || len(d.b) > 0 {
-			return errs.Corruptf("read a spilled JSON value: it is damaged")
+		var o sketch
+		b := cols[0].Bytes(k)
+		if len(b) == 1<<sketchBits {
+			o.regs = b
 		}
-		s.groups[g] = append(s.groups[g], jsonMember{key: cols[0].String(k), val: v})
-		s.size += int64(cols[0].Views[k].Len()+cols[1].Views[k].Len()) + 160
+		for ; o.regs == nil && len(b) >= 8; b = b[8:] {
+			o.few = append(o.few, binary.LittleEndian.Uint64(b))
+		}
+		to := &s.groups[g]
+		before := to.size()
+		to.merge(&o)
+		s.bytes += to.size() - before
 	}
 	return nil
 }
 
-// encode appends all of a JSON value, exactly:
-//
-//	| kind u8 | flags u8: 1 true, 2 unsigned, 4 a decimal | number class u8 | us i64 | i i64 | f f64 |
-//	| text | [decimal scale i64, text] | elements u32, value … | members u32, (name, value) … |
-//
-// where a text is its length as u32 and its bytes.
-func (v *jsonValue) encode(dst []byte) []byte {
-	le := binary.LittleEndian
-	text := func(s string) { dst = append(le.AppendUint32(dst, uint32(len(s))), s...) }
-	flags := byte(0)
-	if v.b {
-		flags |= 1
-	}
-	if v.num.unsigned {
-		flags |= 2
-	}
-	if v.num.d.unscaled != nil {
-		flags |= 4
-	}
-	dst = append(dst, byte(v.kind), flags, byte(v.num.class))
-	dst = le.AppendUint64(dst, uint64(v.us))
-	dst = le.AppendUint64(dst, uint64(v.num.i))
-	dst = le.AppendUint64(dst, math.Float64bits(v.num.f))
-	text(v.s)
-	if v.num.d.unscaled != nil {
-		dst = le.AppendUint64(dst, uint64(v.num.d.scale))
-		text(v.num.d.unscaled.Text(62))
-	}
-	dst = le.AppendUint32(dst, uint32(len(v.arr)))
-	for _, x := range v.arr {
-		dst = x.encode(dst)
-	}
-	dst = le.AppendUint32(dst, uint32(len(v.obj)))
-	for _, m := range v.obj {
-		text(m.key)
-		dst = m.val.encode(dst)
-	}
-	return dst
-}
+// Unload implements State.
+func (s *filteredState) Unload() ([]uint32, []*vector.Vec) { return s.State.Unload() }
 
-// jsonDecoder reads what encode wrote; bad is set when it is something else.
-type jsonDecoder struct {
-	b   []byte
-	bad bool
-}
-
-func (d *jsonDecoder) take(n int) []byte {
-	if d.bad || n < 0 || n > len(d.b) {
-		d.bad = true
-		return make([]byte, max(0, min(n, 8)))
-	}
-	out := d.b[:n]
-	d.b = d.b[n:]
-	return out
-}
-
-func (d *jsonDecoder) u64() uint64 { return binary.LittleEndian.Uint64(d.take(8)) }
-func (d *jsonDecoder) u32() int    { return int(binary.LittleEndian.Uint32(d.take(4))) }
-func (d *jsonDecoder) text() string {
-	n := d.u32()
-	if d.bad || n > len(d.b) {
-		d.bad = true
-		return ""
-	}
-	return string(d.take(n))
-}
-
-func (d *jsonDecoder) value(depth int) *jsonValue {
-	if depth > 1000 {
-		d.bad = true
-		return nil
-	}
-	h := d.take(3)
-	v := &jsonValue{kind: jsonKind(h[0]), b: h[1]&1 != 0}
-	v.num.unsigned, v.num.class = h[1]&2 != 0, Class(h[2])
-	v.us, v.num.i, v.num.f = int64(d.u64()), int64(d.u64()), math.Float64frombits(d.u64())
-	v.s = d.text()
-	if h[1]&4 != 0 {
-		v.num.d.scale = int(d.u64())
-		var ok bool
-		if v.num.d.unscaled, ok = new(big.Int).SetString(d.text(), 62); !ok {
-			d.bad = true
-		}
-	}
-	for n := d.u32(); n > 0 && !d.bad; n-- {
-		v.arr = append(v.arr, d.value(depth+1))
-	}
-	for n := d.u32(); n > 0 && !d.bad; n-- {
-		v.obj = append(v.obj, jsonMember{key: d.text(), val: d.value(depth + 1)})
-	}
-	return v
+// Load implements State.
+func (s *filteredState) Load(groups []uint32, cols []*vector.Vec) error {
+	return s.State.Load(groups, cols)
 }

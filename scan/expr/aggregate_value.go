@@ -2,9 +2,9 @@ package expr
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"slices"
-	"sort"
 	"strings"
 
 	"github.com/thermocline/thermocline/internal/errs"
@@ -502,39 +502,65 @@ func (a *groupConcat) NewState(ctx *Context) State { return a.state(ctx) }
 
 // concatState keeps the texts of every group until the result is asked, since
 // they may have to be sorted. It keeps no more of a group than its first
-// group_concat_max_len bytes need, as far as it knows which those are.
+// group_concat_max_len bytes need, as far as it knows which those are: the key of an
+// item that is repeated for DISTINCT is that of the first one, and where keys differ
+// between them, all identities must be known until Settle.
 type concatState struct {
-	a      *groupConcat
-	ctx    *Context
-	groups []concatGroup
-	seen   map[string]struct{} // group and identity of DISTINCT items
-	size   int64
+	a         *groupConcat
+	ctx       *Context
+	groups    []concatGroup
+	seen      map[string]struct{} // group and identity of DISTINCT items
+	seenBytes int64
+	size      int64 // of the items
+	added     int64 // items that were ever added
 }
 
 type concatGroup struct {
 	items []concatItem
 	bytes int64 // of the texts, with a separator each
 	// full says that the items make the whole result: others come after them, with
-	// ORDER BY those whose key is not below most.
+	// ORDER BY those that are not before last.
 	full bool
-	most string
+	last concatItem
 }
 
 type concatItem struct {
 	key  string
+	at   int64  // items of equal keys are in this order
 	id   string // identity among DISTINCT ones
 	text string
 }
 
 // Bytes of an item, and of its entry among those seen, beside its strings.
-const concatItemBytes = 48
+const (
+	concatItemBytes = 56
+	concatSeenBytes = 48
+)
 
 func (it *concatItem) bytes() int64 {
 	return int64(len(it.key)+len(it.text)+len(it.id)) + concatItemBytes
 }
 
-func (s *concatState) Grow(n int)   { s.groups = growTo(s.groups, n) }
-func (s *concatState) Bytes() int64 { return s.size + int64(cap(s.groups))*64 }
+func (it *concatItem) compare(o *concatItem) int {
+	if c := strings.Compare(it.key, o.key); c != 0 {
+		return c
+	}
+	return cmp.Compare(it.at, o.at)
+}
+
+// Grow implements State.
+func (s *concatState) Grow(n int) { s.groups = growTo(s.groups, n) }
+
+// Bytes implements State.
+func (s *concatState) Bytes() int64 { return s.size + s.seenBytes + int64(cap(s.groups))*104 }
+
+func (s *concatState) next() int64 {
+	s.added++
+	return s.added
+}
+
+// most is how many bytes of a group the result can need.
+func (s *concatState) most() int64 { return int64(s.ctx.GroupConcatMaxLen) + int64(len(s.a.sep)) }
 
 func (s *concatState) Update(groups []uint32, args []*vector.Vec, sel []uint16, n int) error {
 	var key []byte
@@ -551,7 +577,7 @@ rows:
 			}
 			text.Write(v.Bytes(i))
 		}
-		it := concatItem{text: text.String()}
+		it := concatItem{text: text.String(), at: s.next()}
 		if s.a.distinct {
 			key = key[:0]
 			for a, v := range args[:s.a.texts] {
@@ -577,7 +603,8 @@ rows:
 
 func (s *concatState) add(g int, it concatItem) {
 	gr := &s.groups[g]
-	if gr.full && it.key >= gr.most {
+	behind := gr.full && it.compare(&gr.last) >= 0
+	if behind && s.a.ordered {
 		return
 	}
 	if s.a.distinct {
@@ -589,18 +616,20 @@ func (s *concatState) add(g int, it concatItem) {
 			return
 		}
 		s.seen[k] = struct{}{}
-		s.size += int64(len(k)) + concatItemBytes
+		s.seenBytes += int64(len(k)) + concatSeenBytes
+	}
+	if behind {
+		return
 	}
 	gr.items = append(gr.items, it)
 	gr.bytes += int64(len(it.text) + len(s.a.sep))
 	s.size += it.bytes()
-	limit := int64(s.ctx.GroupConcatMaxLen) + int64(len(s.a.sep))
-	switch {
+	switch limit := s.most(); {
 	case gr.bytes <= limit:
-	case len(s.a.order) == 0:
-		gr.full = true
-	case s.a.ordered && gr.bytes > 2*limit+4096 && len(gr.items) > 64:
-		s.shorten(g, limit)
+	case len(s.a.order) == 0 && !gr.full:
+		gr.full, gr.last = true, it // the others came before it
+	case (s.a.ordered || gr.full) && gr.bytes > 2*limit+4096 && len(gr.items) > 64:
+		s.shorten(g)
 	}
 }
 
@@ -609,9 +638,9 @@ func seenKey(g int, id string) string {
 }
 
 // shorten drops the items of a group that its result does not reach.
-func (s *concatState) shorten(g int, limit int64) {
-	gr := &s.groups[g]
-	sort.SliceStable(gr.items, func(i, j int) bool { return gr.items[i].key < gr.items[j].key })
+func (s *concatState) shorten(g int) {
+	gr, limit := &s.groups[g], s.most()
+	slices.SortFunc(gr.items, func(a, b concatItem) int { return a.compare(&b) })
 	keep, bytes := 0, int64(0)
 	for bytes <= limit {
 		bytes += int64(len(gr.items[keep].text) + len(s.a.sep))
@@ -619,27 +648,30 @@ func (s *concatState) shorten(g int, limit int64) {
 	}
 	for _, it := range gr.items[keep:] {
 		s.size -= it.bytes()
-		if s.a.distinct {
+		if s.a.distinct && s.a.ordered {
 			k := seenKey(g, it.id)
 			delete(s.seen, k)
-			s.size -= int64(len(k)) + concatItemBytes
+			s.seenBytes -= int64(len(k)) + concatSeenBytes
 		}
 	}
 	clear(gr.items[keep:])
 	gr.items, gr.bytes = gr.items[:keep], bytes
-	gr.full, gr.most = true, gr.items[keep-1].key
+	gr.full, gr.last = true, gr.items[keep-1]
 }
 
+// Merge implements State.
 func (s *concatState) Merge(other State, to []uint32) error {
 	for g := range other.(*concatState).groups {
 		h := mapped(to, g)
 		for _, it := range other.(*concatState).groups[g].items {
+			it.at = s.next()
 			s.add(h, it)
 		}
 	}
 	return nil
 }
 
+// Result implements State.
 func (s *concatState) Result(from, to int) (*vector.Vec, error) {
 	out := vector.NewFlat(vector.Str, to-from)
 	limit := s.ctx.GroupConcatMaxLen
@@ -649,15 +681,16 @@ func (s *concatState) Result(from, to int) (*vector.Vec, error) {
 			out.SetNull(g - from)
 			continue
 		}
-		if len(s.a.order) > 0 {
-			steps, ended := 0, false
-			sort.SliceStable(items, func(i, j int) bool {
-				if steps++; steps%4096 == 0 {
-					ended = s.ctx.Ended() != nil
-				}
-				return !ended && items[i].key < items[j].key
-			})
-		}
+		steps, ended := 0, false
+		slices.SortFunc(items, func(a, b concatItem) int {
+			if steps++; steps%4096 == 0 {
+				ended = s.ctx.Ended() != nil
+			}
+			if ended {
+				return 0
+			}
+			return a.compare(&b)
+		})
 		if err := s.ctx.Ended(); err != nil {
 			return nil, err
 		}

@@ -48,14 +48,9 @@ func (c compiler) grouped(in pipe, keys []expr.Expr, calls []expr.Aggregate, arg
 	}
 	g.op = c.grower(name)
 	for _, s := range g.empty().states {
-		sp, ok := s.(expr.Spillable)
-		if !ok {
-			g.op.blocked = "an aggregate function here cannot spill"
-			break
-		}
 		s.Grow(1)
 		width := 0
-		if of, cols := sp.Unload(); of == nil {
+		if of, cols := s.Unload(); of == nil {
 			width = len(cols)
 		}
 		g.widths = append(g.widths, width)

@@ -10,7 +10,7 @@ import (
 	"github.com/thermocline/thermocline/server/exec/spill"
 )
 
-// Groups that do not fit are written as what was accumulated (expr.Spillable), by
+// Groups that do not fit are written as what was accumulated (expr.State), by
 // partitions of their keys' hashes; each partition is merged when its groups are
 // to be given, and cut into partitions again when it does not fit either.
 //
@@ -205,7 +205,7 @@ func (s *groups) flush(ctx context.Context, w *spill.Writer, level int) error {
 	for i, st := range s.states {
 		st.Grow(n)
 		r := &states[i]
-		r.of, r.cols = st.(expr.Spillable).Unload()
+		r.of, r.cols = st.Unload()
 		if (r.of == nil) != (s.g.widths[i] > 0) && len(r.cols) > 0 {
 			return errs.Internalf("spill groups: %s has another form than before", s.g.calls[i])
 		}
@@ -315,7 +315,7 @@ func (l *loading) load(s *groups, b *vector.Batch, tag int) error {
 			if width == 0 {
 				continue
 			}
-			if err := s.states[i].(expr.Spillable).Load(l.groups, b.Cols[n:n+width]); err != nil {
+			if err := s.states[i].Load(l.groups, b.Cols[n:n+width]); err != nil {
 				return err
 			}
 			n += width
@@ -326,7 +326,7 @@ func (l *loading) load(s *groups, b *vector.Batch, tag int) error {
 	for _, k := range b.Cols[0].I32s[:b.Len] {
 		l.to = append(l.to, l.groups[k])
 	}
-	return s.states[tag-1].(expr.Spillable).Load(l.to, b.Cols[1:])
+	return s.states[tag-1].Load(l.to, b.Cols[1:])
 }
 
 // spilledPart is a partition that waits.
@@ -461,6 +461,7 @@ func (r *regrouped) wide(ctx context.Context, p spilledPart) (*groups, error) {
 	var (
 		l      loading
 		hashes []uint64
+		read   int64 // rows that were cut
 	)
 	for in := p.file.Reader(p.part); ; {
 		b, k, err := in.Next(ctx)
@@ -472,7 +473,7 @@ func (r *regrouped) wide(ctx context.Context, p spilledPart) (*groups, error) {
 		}
 		var settling expr.Settling
 		if k.Tag > 0 {
-			settling, _ = s.states[k.Tag-1].(expr.Settling)
+			settling, _ = expr.SettlingOf(s.states[k.Tag-1])
 		}
 		if settling == nil {
 			if err := l.load(s, b, k.Tag); err != nil {
@@ -487,7 +488,14 @@ func (r *regrouped) wide(ctx context.Context, p spilledPart) (*groups, error) {
 		for i, at := range to {
 			to[i] = int32(l.groups[at])
 		}
-		hashes = hashRows(settling.Types(), b.Cols[1:], nil, b.Len, hashes)
+		types := settling.Types()
+		hashes = hashRows(types, b.Cols[1:1+len(types)], nil, b.Len, hashes)
+		at := vector.New(vector.I64, b.Len)
+		for range b.Len {
+			at.AppendI64(read)
+			read++
+		}
+		b.Cols = append(b.Cols, at)
 		for part, sel := range scattered(hashes, nil, 0) {
 			if len(sel) == 0 {
 				continue
@@ -504,7 +512,7 @@ func (r *regrouped) wide(ctx context.Context, p spilledPart) (*groups, error) {
 	}
 	g.op.spilled.Add(f.Size())
 	for tag := 1; tag <= len(s.states); tag++ {
-		settling, ok := s.states[tag-1].(expr.Settling)
+		settling, ok := expr.SettlingOf(s.states[tag-1])
 		if !ok {
 			continue
 		}

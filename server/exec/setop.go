@@ -122,8 +122,6 @@ type timesState struct {
 	counts [2][]int64
 }
 
-var _ expr.Spillable = (*timesState)(nil)
-
 // Grow implements expr.State.
 func (s *timesState) Grow(n int) {
 	for side := range s.counts {
@@ -187,7 +185,7 @@ func (s *timesState) Result(from, to int) (*vector.Vec, error) {
 // Bytes implements expr.State.
 func (s *timesState) Bytes() int64 { return int64(cap(s.counts[0])+cap(s.counts[1])) * 8 }
 
-// Unload implements expr.Spillable.
+// Unload implements expr.State.
 func (s *timesState) Unload() ([]uint32, []*vector.Vec) {
 	var out []*vector.Vec
 	for _, c := range s.counts {
@@ -196,7 +194,7 @@ func (s *timesState) Unload() ([]uint32, []*vector.Vec) {
 	return nil, out
 }
 
-// Load implements expr.Spillable.
+// Load implements expr.State.
 func (s *timesState) Load(groups []uint32, cols []*vector.Vec) error {
 	for side := range s.counts {
 		for k, g := range groups {
