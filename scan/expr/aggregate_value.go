@@ -628,7 +628,7 @@ func (s *concatState) add(g int, it concatItem) {
 	case gr.bytes <= limit:
 	case len(s.a.order) == 0 && !gr.full:
 		gr.full, gr.last = true, it // the others came before it
-	case (s.a.ordered || gr.full) && gr.bytes > 2*limit+4096 && len(gr.items) > 64:
+	case (s.a.ordered || gr.full) && gr.bytes > 2*limit+1024 && len(gr.items) > 64:
 		s.shorten(g)
 	}
 }

@@ -210,6 +210,23 @@ func (t *groupTable) insert(cols []*vector.Vec, row int, h uint64) (uint32, erro
 	}
 }
 
+// peek returns the group of one row, -1 when there is none.
+func (t *groupTable) peek(cols []*vector.Vec, row int, h uint64) int {
+	mask := uint64(len(t.slots) - 1)
+	r := turned(h)
+	for at := r >> t.shift; ; at = (at + 1) & mask {
+		s := t.slots[at]
+		if s == 0 {
+			return -1
+		}
+		if (s^r)>>32 == 0 {
+			if g := uint32(s) - 1; t.same(g, cols, row) {
+				return int(g)
+			}
+		}
+	}
+}
+
 // make adds a group with the key of a row, at a free slot.
 func (t *groupTable) make(row int, h, at uint64) (uint32, error) {
 	if t.size() >= maxGroups {

@@ -21,15 +21,14 @@ func (c compiler) recursive(n *plan.Recursive) (pipe, layout, error) {
 	g := c.grower("recursive query " + n.Name)
 	return pipe{start: func(ctx context.Context) ([]phase, error) {
 		all := newSpool(g)
-		seen := x.groupTable(types)
-		acct := g.account()
+		seen := newGivenRows(g, types)
 		limit := x.recursionLimit()
 		in := n.Anchor
 		for depth := 0; ; depth++ {
 			if depth > limit {
 				return nil, errs.Userf(errs.RecursionDepth, "Recursive query aborted after %d iterations. Try increasing @@cte_max_recursion_depth to a larger value.", depth)
 			}
-			delta, err := x.step(ctx, n, in, g, seen, &acct)
+			delta, err := x.step(ctx, n, in, g, seen)
 			if err != nil {
 				return nil, err
 			}
@@ -62,7 +61,7 @@ func (c compiler) recursive(n *plan.Recursive) (pipe, layout, error) {
 			before.free()
 			delete(x.works, n.Work)
 		}
-		acct.free()
+		seen.free()
 		if err := all.end(); err != nil {
 			return nil, err
 		}
@@ -71,7 +70,7 @@ func (c compiler) recursive(n *plan.Recursive) (pipe, layout, error) {
 }
 
 // step runs the anchor or a step and returns its new rows.
-func (x *query) step(ctx context.Context, n *plan.Recursive, in plan.Node, g *grower, seen *groupTable, acct *account) (*spool, error) {
+func (x *query) step(ctx context.Context, n *plan.Recursive, in plan.Node, g *grower, seen *givenRows) (*spool, error) {
 	defer x.ended()() // the operators of a step end with it
 	p, _, err := compiler{x: x}.node(in)
 	if err != nil {
@@ -84,41 +83,28 @@ func (x *query) step(ctx context.Context, n *plan.Recursive, in plan.Node, g *gr
 	op := gather(ctx, x, phases)
 	defer op.Close()
 	out := newSpool(g)
-	var ids []uint32
+	give := func(cols []*vector.Vec, sel []uint16, n int) error { return out.add(ctx, cols, sel, n) }
 	for {
 		b, err := op.Next(ctx)
 		if err != nil {
 			return nil, err
 		}
 		if b == nil {
+			if err := seen.end(ctx, give); err != nil {
+				return nil, err
+			}
 			return out, out.end()
 		}
-		rows, sel := b.Rows(), b.Sel
 		if err := x.fits(n, b, int(out.n)); err != nil {
 			return nil, err
 		}
 		if n.Distinct {
-			before := seen.size()
-			if cap(ids) < rows {
-				ids = make([]uint32, rows)
-			}
-			if err := seen.find(b.Cols, b.Sel, rows, ids[:rows]); err != nil {
-				return nil, err
-			}
-			fresh := []uint16{}
-			for k, g := range ids[:rows] {
-				if int(g) == before {
-					fresh = append(fresh, uint16(b.Row(k)))
-					before++
-				}
-			}
-			rows, sel = len(fresh), fresh
+			err = seen.add(ctx, b, give)
+		} else {
+			err = give(b.Cols, b.Sel, b.Rows())
 		}
-		if err := out.add(ctx, b.Cols, sel, rows); err != nil {
+		if err != nil {
 			return nil, err
-		}
-		if err := acct.hold(seen.bytes()); err != nil {
-			return nil, g.failed(err)
 		}
 	}
 }

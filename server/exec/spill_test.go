@@ -63,7 +63,11 @@ var spillQueries = []string{
 	"SELECT s, i, SUM(i) OVER (), COUNT(*) OVER (), MAX(s) OVER () FROM n",
 	"SELECT s, i, AVG(i) OVER (PARTITION BY k DIV 40), ROW_NUMBER() OVER (PARTITION BY k DIV 40), COUNT(NULLIF(k, 7)) OVER (PARTITION BY k DIV 40) FROM n",
 	"SELECT s, i, SUM(i) OVER w - SUM(i) OVER (PARTITION BY i > 70 ORDER BY s ROWS UNBOUNDED PRECEDING), MIN(s) OVER w, ROW_NUMBER() OVER w FROM n WINDOW w AS (PARTITION BY i > 70 ORDER BY s RANGE BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)",
+	// windows whose functions look at rows far away in one large partition
+	"SELECT i, LAG(s, 3) OVER w, LEAD(s, 3000, 'end') OVER w, NTILE(9) OVER w, CUME_DIST() OVER w, PERCENT_RANK() OVER w, NTH_VALUE(s, 5000) OVER w, LAST_VALUE(s) OVER (PARTITION BY i > 9990 ORDER BY s) FROM n WINDOW w AS (ORDER BY k, s)",
+	"SELECT s, SUM(i) OVER (ORDER BY k ROWS BETWEEN 5 PRECEDING AND 5 FOLLOWING), MAX(s) OVER (ORDER BY k, i DESC ROWS BETWEEN 20 FOLLOWING AND 30 FOLLOWING), COUNT(s) OVER (ORDER BY k RANGE BETWEEN 1 PRECEDING AND 1 FOLLOWING) FROM n",
 	// recursion
+	"WITH RECURSIVE r AS (SELECT i, s FROM n WHERE i % 4 = 0 UNION SELECT i DIV 4 * 4 + (i + 1) % 4, CONCAT('the string ', i DIV 4 * 4 + (i + 1) % 4) FROM r) SELECT * FROM r",
 	"WITH RECURSIVE r AS (SELECT i, s FROM n WHERE i % 4 = 0 UNION ALL SELECT i + 1, s FROM r WHERE i % 4 < 2) SELECT * FROM r",
 	// rows that are kept to be read in several places
 	"WITH c AS (SELECT s, i, COUNT(*) AS n FROM n GROUP BY s, i) SELECT a.s, b.i, b.n FROM c a JOIN c b ON a.i = b.i + 1",
@@ -170,11 +174,12 @@ func TestSpillEnds(t *testing.T) {
 	for i, q := range spillQueries {
 		e.opts = scan.Options{Threads: 1 + i%3, BatchRows: 500, Memory: 256 << 10}
 		var ops, after atomic.Int64
+		var ended atomic.Bool // all contexts know
 		at := int64(1) << 60
 		var act func() error
 		e.scratch.SetFault(func(string) error {
 			n := ops.Add(1)
-			if n > at {
+			if ended.Load() {
 				after.Add(1)
 			}
 			if n == at {
@@ -190,10 +195,11 @@ func TestSpillEnds(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(context.Background())
 			ops.Store(0)
 			after.Store(0)
+			ended.Store(false)
 			at = 1 + r.Int64N(max(total*3/4, 1))
 			act = func() error { return reason }
 			if cancels {
-				act = func() error { cancel(reason); return nil }
+				act = func() error { cancel(reason); ended.Store(true); return nil }
 			}
 			reader, err := exec.Run(ctx, e.plan(t, q), exec.Env{Expr: e.context(), Options: e.opts, Budget: e.budget, Spill: e.scratch})
 			for err == nil {

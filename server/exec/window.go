@@ -2,7 +2,6 @@ package exec
 
 import (
 	"context"
-	"sort"
 
 	"github.com/thermocline/thermocline/internal/errs"
 	"github.com/thermocline/thermocline/internal/vector"
@@ -115,9 +114,6 @@ type windowing struct {
 	partition int         // keys that make partitions
 	funcs     []*windowFunc
 	carry     *windowCarry // nil: what is computed are whole partitions
-	// totals are the values of a partition that is read twice, by function; nil: what
-	// is computed are other partitions.
-	totals map[*windowFunc]*vector.Vec
 }
 
 // windowFunc is one function; args, key and limit are positions in exprs.
@@ -128,6 +124,10 @@ type windowFunc struct {
 	key, limit [2]int
 	cmp        [2]func(a *vector.Vec, i int, b *vector.Vec, j int) int
 	desc       bool
+	// of feed
+	vecs   []*vector.Vec
+	sel    []uint16
+	groups []uint32
 }
 
 // windowChunk is the number of rows that are evaluated at once. It is a power of
@@ -135,9 +135,12 @@ type windowFunc struct {
 const windowChunk = 4096
 
 // windowRows are the sorted rows' values of the window's expressions: whole
-// columns, and for what aggregates read also in chunks.
+// columns, and for what aggregates read also in chunks. They are whole partitions, or
+// one page of a large one, whose rows have the positions from base on.
 type windowRows struct {
 	n      int
+	base   int
+	pages  *windowPages // nil: these are all rows
 	vals   []*vector.Vec
 	chunks [][]*vector.Vec // [expression][chunk]
 	first  []int           // of a row's partition
@@ -231,8 +234,8 @@ func (w *windowing) cut(r *windowRows) {
 
 // run computes one function.
 func (w *windowing) run(ctx context.Context, f *windowFunc, r *windowRows) (*vector.Vec, error) {
-	if v := w.totals[f]; v != nil {
-		return repeatedValue(v, r.n), nil
+	if r.pages != nil && f.call.Agg != nil {
+		return r.pages.aggregate(ctx, f, r)
 	}
 	if f.call.Agg != nil {
 		return w.aggregate(ctx, f, r)
@@ -258,17 +261,21 @@ func (w *windowing) run(ctx context.Context, f *windowFunc, r *windowRows) (*vec
 	case "ROW_NUMBER", "RANK", "DENSE_RANK", "NTILE":
 		out := vector.New(vector.I64, r.n)
 		before, dense := w.carry.before() // in the partition that goes on
+		if r.pages != nil {
+			before, dense = 0, r.pages.groupsBefore(r)
+		}
 		for i := range r.n {
 			if i%checkRows == 0 {
 				w.x.check()
 			}
-			if i == r.first[i] && (i > 0 || before == 0) {
+			row := r.base + i
+			if row == r.first[i] && (i > 0 || before == 0) {
 				before, dense = 0, 0
 			}
-			if i == r.peer[i] {
+			if row == r.peer[i] {
 				dense++
 			}
-			at := int64(i - r.first[i])
+			at := int64(row - r.first[i])
 			switch f.call.Name {
 			case "ROW_NUMBER":
 				out.AppendI64(before + at + 1)
@@ -301,33 +308,46 @@ func (w *windowing) value(f *windowFunc, r *windowRows) (*vector.Vec, error) {
 		return vector.New(f.typ.Physical(), 0), nil
 	}
 	c := &candidates{}
-	if f.call.IgnoreNulls {
+	switch {
+	case f.call.IgnoreNulls && r.pages != nil:
+		c.pages, c.f = r.pages, f
+	case f.call.IgnoreNulls:
 		c.skipNulls(r.vals[f.args[0]], r.n)
 	}
-	off := int(min(f.call.N, int64(r.n)))
+	off := r.bound(f.call.N)
 	idx := make([]int32, r.n)
+	var out *vector.Vec
+	if r.pages != nil {
+		out = vector.NewLike(r.vals[f.args[0]], r.n)
+	}
 	for i := range r.n {
 		if i%checkRows == 0 {
 			w.x.check()
 		}
-		at := -1
+		at, row := -1, r.base+i
 		switch first, last := r.first[i], r.last[i]; {
 		case (f.call.Name == "LAG" || f.call.Name == "LEAD") && off == 0:
-			at = i
+			at = row
 		case f.call.Name == "LAG":
-			if n := c.count(first, i); n >= off {
+			if n := c.count(first, row); n >= off {
 				at = c.at(first, n-off)
 			}
 		case f.call.Name == "LEAD":
-			if off <= c.count(i+1, last) {
-				at = c.at(i+1, off-1)
+			if off <= c.count(row+1, last) {
+				at = c.at(row+1, off-1)
 			}
 		default:
 			at = w.nth(f, r, c, i)
 		}
+		if out != nil {
+			r.pages.value(out, f.args[0], at)
+			at = min(at, 0) // whether there is one
+		}
 		idx[i] = int32(at)
 	}
-	out := take(r.vals[f.args[0]], idx)
+	if out == nil {
+		out = take(r.vals[f.args[0]], idx)
+	}
 	if len(f.args) < 2 {
 		return out, nil
 	}
@@ -380,6 +400,9 @@ func (w *windowing) nth(f *windowFunc, r *windowRows, c *candidates, i int) int 
 type candidates struct {
 	before []int32 // number of candidates before a row, nil when all rows count
 	rows   []int32 // the candidates
+	// pages, when set, knows those of f.
+	pages *windowPages
+	f     *windowFunc
 }
 
 func (c *candidates) skipNulls(v *vector.Vec, n int) {
@@ -395,6 +418,9 @@ func (c *candidates) skipNulls(v *vector.Vec, n int) {
 
 // count is the number of candidates among the rows [from, to).
 func (c *candidates) count(from, to int) int {
+	if c.pages != nil && from < to {
+		return c.pages.candidates(c.f, to) - c.pages.candidates(c.f, from)
+	}
 	if c.before == nil || from >= to {
 		return max(to-from, 0)
 	}
@@ -403,133 +429,13 @@ func (c *candidates) count(from, to int) int {
 
 // at is candidate k, counted from 0, of those from a row on.
 func (c *candidates) at(from, k int) int {
+	if c.pages != nil {
+		return c.pages.candidate(c.f, c.pages.candidates(c.f, from)+k)
+	}
 	if c.before == nil {
 		return from + k
 	}
 	return int(c.rows[int(c.before[from])+k])
-}
-
-// parts returns the stretches of rows [start, end) that make row i's frame, in
-// order: one, or what EXCLUDE leaves of it.
-func (w *windowing) parts(f *windowFunc, r *windowRows, i int) (out [3][2]int, n int) {
-	start, end := w.frame(f, r, i)
-	add := func(from, to int) {
-		if from, to = max(from, start), min(to, end); from < to {
-			out[n] = [2]int{from, to}
-			n++
-		}
-	}
-	switch f.call.Frame.Exclude {
-	case plan.ExcludeRow:
-		add(start, i)
-		add(i+1, end)
-	case plan.ExcludeGroup:
-		add(start, r.peer[i])
-		add(r.peers[i], end)
-	case plan.ExcludeTies:
-		add(start, r.peer[i])
-		add(i, i+1)
-		add(r.peers[i], end)
-	default:
-		add(start, end)
-	}
-	return out, n
-}
-
-// frame returns the rows [start, end) of row i's frame, before EXCLUDE.
-func (w *windowing) frame(f *windowFunc, r *windowRows, i int) (start, end int) {
-	fr := &f.call.Frame
-	first, last := r.first[i], r.last[i]
-	start, end = first, last
-	switch b := fr.Start; {
-	case b.Kind == plan.Unbounded:
-	case b.Kind == plan.CurrentRow && fr.Rows:
-		start = i
-	case b.Kind == plan.CurrentRow:
-		start = r.peer[i]
-	case fr.Groups:
-		start, _ = r.groupAt(i, b)
-	case !fr.Rows:
-		start = w.reach(f, r, i, 0)
-	case b.Kind == plan.Preceding:
-		start = max(first, i-int(min(b.N, int64(r.n))))
-	default:
-		start = min(last, i+int(min(b.N, int64(r.n))))
-	}
-	switch b := fr.End; {
-	case b.Kind == plan.Unbounded:
-	case b.Kind == plan.CurrentRow && fr.Rows:
-		end = i + 1
-	case b.Kind == plan.CurrentRow:
-		end = r.peers[i]
-	case fr.Groups:
-		_, end = r.groupAt(i, b)
-	case !fr.Rows:
-		end = w.reach(f, r, i, 1)
-	case b.Kind == plan.Preceding:
-		end = max(first, i+1-int(min(b.N, int64(r.n))))
-	default:
-		end = min(last, i+1+int(min(b.N, int64(r.n))))
-	}
-	return start, end
-}
-
-// groupAt returns the rows of the group of peers that a bound of row i names. One
-// before the partition has no rows at its beginning, one behind it none at its
-// end.
-func (r *windowRows) groupAt(i int, b plan.Bound) (start, end int) {
-	if r.group == nil {
-		r.group = make([]int32, r.n)
-		for k := range r.n {
-			if k == r.peer[k] {
-				r.starts = append(r.starts, int32(k))
-			}
-			r.group[k] = int32(len(r.starts) - 1)
-		}
-		r.starts = append(r.starts, int32(r.n))
-	}
-	n := int(min(b.N, int64(r.n)))
-	g := int(r.group[i]) + n
-	if b.Kind == plan.Preceding {
-		g -= 2 * n
-	}
-	switch {
-	case g < int(r.group[r.first[i]]):
-		return r.first[i], r.first[i]
-	case g > int(r.group[r.last[i]-1]):
-		return r.last[i], r.last[i]
-	}
-	return int(r.starts[g]), int(r.starts[g+1])
-}
-
-// reach finds where a frame counted by value begins (side 0) or ends (side 1).
-// A row whose key is NULL sees its peers; no other row sees NULL keys.
-func (w *windowing) reach(f *windowFunc, r *windowRows, i, side int) int {
-	key, limit := r.vals[f.key[side]], r.vals[f.limit[side]]
-	if key.IsNull(i) || limit.IsNull(i) {
-		if side == 0 {
-			return r.peer[i]
-		}
-		return r.peers[i]
-	}
-	low, high := r.first[i], r.last[i]
-	// NULLs come first ascending, last descending.
-	for low < high && key.IsNull(low) {
-		low = r.peers[low]
-	}
-	for low < high && key.IsNull(high-1) {
-		high = r.peer[high-1]
-	}
-	return low + sort.Search(high-low, func(k int) bool {
-		c := f.cmp[side](key, low+k, limit, i)
-		if f.desc {
-			c = -c
-		}
-		if side == 0 {
-			return c >= 0
-		}
-		return c > 0
-	})
 }
 
 // aggregate computes an aggregate over every row's frame.
@@ -549,8 +455,17 @@ func (w *windowing) aggregate(ctx context.Context, f *windowFunc, r *windowRows)
 		}
 		last := r.last[first]
 		var err error
-		if f.call.Frame.Start.Kind == plan.Unbounded && f.call.Frame.Exclude == plan.ExcludeNone {
-			err = w.growing(f, r, first, last, emit)
+		if f.grows() {
+			g := w.carry.state(f, first)
+			if g == nil {
+				g = &grown{st: f.call.Agg.NewState(w.x.env.Expr)}
+				g.st.Grow(1)
+			}
+			if w.carry != nil && last == r.n {
+				w.carry.states[f] = g
+			}
+			g.at = first
+			err = w.growing(f, r, g, first, last, emit)
 		} else {
 			err = w.sliding(ctx, f, r, first, last, emit)
 		}
@@ -571,21 +486,13 @@ func (w *windowing) aggregate(ctx context.Context, f *windowFunc, r *windowRows)
 
 // feed adds rows [from, to) to a group of a state.
 func (w *windowing) feed(f *windowFunc, r *windowRows, st expr.State, group uint32, from, to int) error {
-	args := make([]*vector.Vec, len(f.args))
-	var sel []uint16
-	var groups []uint32
+	if r.pages != nil {
+		return r.pages.feed(f, st, group, from, to)
+	}
 	for from < to {
 		c := from / windowChunk
 		end := min(to, (c+1)*windowChunk)
-		sel, groups = sel[:0], groups[:0]
-		for i := from; i < end; i++ {
-			sel = append(sel, uint16(i%windowChunk))
-			groups = append(groups, group)
-		}
-		for i, a := range f.args {
-			args[i] = r.chunks[a][c]
-		}
-		if err := st.Update(groups, args, sel, len(sel)); err != nil {
+		if err := f.feed(st, group, r.chunks, c, from%windowChunk, from%windowChunk+end-from); err != nil {
 			return err
 		}
 		from = end
@@ -593,33 +500,49 @@ func (w *windowing) feed(f *windowFunc, r *windowRows, st expr.State, group uint
 	return nil
 }
 
-// growing computes a partition whose frames all begin with it: rows are added
-// once, as the frames' ends move on.
-func (w *windowing) growing(f *windowFunc, r *windowRows, first, last int, emit func(*vector.Vec)) error {
-	st := w.carry.state(f, first)
-	if st == nil {
-		st = f.call.Agg.NewState(w.x.env.Expr)
-		st.Grow(1)
+// feed adds rows [from, to) of a chunk to a group of a state.
+func (f *windowFunc) feed(st expr.State, group uint32, chunks [][]*vector.Vec, c, from, to int) error {
+	f.vecs, f.sel, f.groups = f.vecs[:0], f.sel[:0], f.groups[:0]
+	for i := from; i < to; i++ {
+		f.sel = append(f.sel, uint16(i))
+		f.groups = append(f.groups, group)
 	}
-	if w.carry != nil && last == r.n {
-		w.carry.states[f] = st
+	for _, a := range f.args {
+		f.vecs = append(f.vecs, chunks[a][c])
 	}
-	at := first
+	return st.Update(f.groups, f.vecs, f.sel, len(f.sel))
+}
+
+// grows reports whether all frames of a partition begin with it.
+func (f *windowFunc) grows() bool {
+	return f.call.Frame.Start.Kind == plan.Unbounded && f.call.Frame.Exclude == plan.ExcludeNone
+}
+
+// grown is an aggregate whose rows are added as the frames' ends move on: those
+// before at have been.
+type grown struct {
+	st expr.State
+	at int
+}
+
+// growing computes rows [first, last), whose frames all begin with their partition:
+// each row of it is added once.
+func (w *windowing) growing(f *windowFunc, r *windowRows, g *grown, first, last int, emit func(*vector.Vec)) error {
 	var v *vector.Vec
 	for i := first; i < last; i++ {
 		if i%checkRows == 0 {
 			w.x.check()
 		}
 		_, end := w.frame(f, r, i)
-		if end > at {
-			if err := w.feed(f, r, st, 0, at, end); err != nil {
+		if end > g.at {
+			if err := w.feed(f, r, g.st, 0, g.at, end); err != nil {
 				return err
 			}
-			at, v = end, nil
+			g.at, v = end, nil
 		}
 		if v == nil {
 			var err error
-			if v, err = st.Result(0, 1); err != nil {
+			if v, err = g.st.Result(0, 1); err != nil {
 				return err
 			}
 		}

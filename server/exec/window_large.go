@@ -8,10 +8,9 @@ import (
 	"github.com/thermocline/thermocline/server/plan"
 )
 
-// A partition that does not fit the memory is read twice where its functions allow
-// that: aggregates of the whole partition are computed while its rows go into a
-// spool, and the rows are given with them afterwards, a chunk after the other.
-// ROW_NUMBER and running aggregates of ROWS go on from chunk to chunk meanwhile.
+// A partition that is too large goes to disk in pages while its rows are read
+// (windowPages). When all of it has been, it is given page by page: functions look at
+// the rows of other pages through windowPages.
 
 // total reports whether f is one value for the whole partition.
 func (w *windowing) total(f *windowFunc) bool {
@@ -20,29 +19,12 @@ func (w *windowing) total(f *windowFunc) bool {
 		(fr.End.Kind == plan.Unbounded || fr.End.Kind == plan.CurrentRow && !fr.Rows && len(w.eq) == w.partition)
 }
 
-// twice reports whether a large partition may be read twice.
-func (w *windowing) twice() bool {
-	some := false
-	for _, f := range w.funcs {
-		fr := &f.call.Frame
-		switch {
-		case w.total(f):
-			some = true
-		case f.call.Agg == nil && f.call.Name == "ROW_NUMBER":
-		case f.call.Agg != nil && fr.Rows && fr.Start.Kind == plan.Unbounded && fr.End.Kind == plan.CurrentRow && fr.Exclude == plan.ExcludeNone:
-		default:
-			return false
-		}
-	}
-	return some
-}
-
-// isLarge reports whether the partition being read is to be read twice.
+// isLarge reports whether the partition being read is to go to disk.
 func (s *windowStream) isLarge() bool {
-	if s.w.carry != nil || !s.w.twice() {
+	switch {
+	case s.w.carry != nil:
 		return false
-	}
-	if s.w.op.forced() {
+	case s.w.op.forced():
 		return s.rest.n > 64
 	}
 	return s.rest.bytes() > s.w.op.target()/4
@@ -50,43 +32,17 @@ func (s *windowStream) isLarge() bool {
 
 // readLarge reads the partition of which s.rest is the beginning to its end.
 func (s *windowStream) readLarge(ctx context.Context) (err error) {
-	w := s.w
-	rows := newSpool(w.op)
-	states := map[*windowFunc]expr.State{}
-	for _, f := range w.funcs {
-		if w.total(f) {
-			states[f] = f.call.Agg.NewState(w.x.env.Expr)
-			states[f].Grow(1)
-		}
+	if s.large, err = newWindowPages(ctx, s.w); err != nil {
+		return err
 	}
-	acct := w.op.account()
-	defer acct.free()
-	add := func(b *vector.Batch) error {
-		var held int64
-		for f, st := range states {
-			args := make([]*vector.Vec, len(f.args))
-			for i, a := range f.args {
-				if args[i], err = w.exprs[a].Eval(w.x.env.Expr, b); err != nil {
-					return err
-				}
-			}
-			if err := st.Update(nil, args, b.Sel, b.Rows()); err != nil {
-				return err
-			}
-			held += st.Bytes()
-		}
-		if err := acct.hold(held); err != nil {
-			return w.op.failed(err)
-		}
-		return rows.add(ctx, b.Cols, b.Sel, b.Rows())
-	}
+	s.given = 0
 	for at := 0; at < s.rest.n; at += windowChunk {
 		end := min(at+windowChunk, s.rest.n)
 		b := &vector.Batch{Len: end - at, Seq: -1}
 		for _, c := range s.rest.cols {
 			b.Cols = append(b.Cols, window(c, at, end))
 		}
-		if err := add(b); err != nil {
+		if err := s.large.add(b, b.Len); err != nil {
 			return err
 		}
 	}
@@ -106,7 +62,7 @@ func (s *windowStream) readLarge(ctx context.Context) (err error) {
 			return err
 		}
 		if n > 0 {
-			if err := add(&vector.Batch{Len: b.Len, Sel: span(0, n), Seq: -1, Cols: b.Cols}); err != nil {
+			if err := s.large.add(b, n); err != nil {
 				return err
 			}
 		}
@@ -118,18 +74,7 @@ func (s *windowStream) readLarge(ctx context.Context) (err error) {
 			break
 		}
 	}
-	if err := rows.end(); err != nil {
-		return err
-	}
-	w.totals = map[*windowFunc]*vector.Vec{}
-	for f, st := range states {
-		if w.totals[f], err = st.Result(0, 1); err != nil {
-			return err
-		}
-	}
-	w.carry = &windowCarry{states: map[*windowFunc]expr.State{}}
-	s.large, s.again = rows, rows.reader()
-	return nil
+	return s.large.end()
 }
 
 // goesOn returns how many rows of b belong to the partition of the last row read.
@@ -151,35 +96,120 @@ func (s *windowStream) goesOn(b *vector.Batch) (int, error) {
 	return b.Len, nil
 }
 
-// giveLarge makes the next chunk of the large partition the one to give.
+// giveLarge makes the next page of the large partition what is given next.
 func (s *windowStream) giveLarge(ctx context.Context) error {
-	if s.batch == nil {
-		b, err := s.again.Next(ctx)
-		if err != nil {
+	p := s.large
+	if s.given == len(p.index) {
+		p.free()
+		s.large = nil
+		return nil
+	}
+	r, page := p.rows(s.given)
+	s.given++
+	rows := &rowStore{cols: page.b.Cols[:s.w.columns], n: r.n}
+	size := page.bytes
+	results := make([]*vector.Vec, len(s.w.funcs))
+	for i, f := range s.w.funcs {
+		var err error
+		if results[i], err = s.w.run(ctx, f, r); err != nil {
 			return err
 		}
-		if b == nil {
-			s.large.free()
-			s.large, s.again = nil, nil
-			s.w.totals, s.w.carry = nil, nil
-			return nil
+		size += results[i].Bytesize()
+		if err := s.acct.hold(size); err != nil {
+			return s.w.op.failed(err)
 		}
-		s.batch, s.given = b, 0
 	}
-	// What is computed from a row takes several times its memory.
-	row := batchBytes(s.batch)/int64(max(s.batch.Len, 1)) + 16
-	n := int(min(max(s.w.op.target()/(8*row), 32), int64(s.batch.Len-s.given)))
-	var rows rowStore
-	rows.add(s.batch.Cols, span(s.given, s.given+n), n)
-	if s.given += n; s.given == s.batch.Len {
-		s.batch = nil
+	s.out = &windowed{sorted: sorted{x: s.w.x, rows: rows, order: sequence(nil, 0, r.n)}, results: results}
+	return nil
+}
+
+// aggregate computes an aggregate for the rows r of a page.
+func (p *windowPages) aggregate(ctx context.Context, f *windowFunc, r *windowRows) (*vector.Vec, error) {
+	if st := p.totals[f]; st != nil {
+		v, err := st.Result(0, 1)
+		if err != nil {
+			return nil, err
+		}
+		return repeatedValue(v, r.n), nil
 	}
-	return s.give(ctx, &rows)
+	if !f.grows() {
+		return p.sliding(ctx, f, r)
+	}
+	g := p.grown[f]
+	if g == nil {
+		g = &grown{st: f.call.Agg.NewState(p.w.x.env.Expr)}
+		g.st.Grow(1)
+		p.grown[f] = g
+	}
+	var out *vector.Vec
+	err := p.w.growing(f, r, g, 0, r.n, func(v *vector.Vec) {
+		if out == nil {
+			out = vector.NewLike(v.Values(), r.n)
+		}
+		appendVec(out, v, nil, v.Len)
+	})
+	if err == nil {
+		err = p.pay()
+	}
+	return out, err
+}
+
+// sliding computes rows whose frames begin anywhere, each as a group of its own: page
+// by page of those that their frames reach, so that each is read once.
+func (p *windowPages) sliding(ctx context.Context, f *windowFunc, r *windowRows) (*vector.Vec, error) {
+	st := f.call.Agg.NewState(p.w.x.env.Expr)
+	st.Grow(r.n)
+	acct := p.w.op.account()
+	defer acct.free()
+	parts, count := make([][3][2]int, r.n), make([]int, r.n)
+	from, to := p.n, 0
+	for i := range r.n {
+		if parts[i], count[i] = p.w.parts(f, r, i); count[i] > 0 {
+			from, to = min(from, parts[i][0][0]), max(to, parts[i][count[i]-1][1])
+		}
+	}
+	for from < to {
+		page := p.page(from)
+		end := min(to, page.first+page.b.Len)
+		for i := range r.n {
+			if err := ctx.Err(); err != nil {
+				return nil, context.Cause(ctx)
+			}
+			for _, part := range parts[i][:count[i]] {
+				if a, b := max(part[0], from), min(part[1], end); a < b {
+					if err := f.feed(st, uint32(i), page.chunks, 0, a-page.first, b-page.first); err != nil {
+						return nil, err
+					}
+				}
+			}
+		}
+		if err := acct.hold(st.Bytes() + int64(r.n)*56); err != nil {
+			return nil, p.w.op.failed(err)
+		}
+		from = end
+	}
+	return st.Result(0, r.n)
+}
+
+// feed adds rows [from, to) to a group of a state.
+func (p *windowPages) feed(f *windowFunc, st expr.State, group uint32, from, to int) error {
+	for from < to {
+		p.w.x.check()
+		page := p.page(from)
+		end := min(to, page.first+page.b.Len)
+		if err := f.feed(st, group, page.chunks, 0, from-page.first, end-page.first); err != nil {
+			return err
+		}
+		from = end
+	}
+	return nil
 }
 
 // repeatedValue is the value of a whole partition for each of n rows.
 func repeatedValue(v *vector.Vec, n int) *vector.Vec {
 	out := vector.NewLike(v.Values(), n)
-	appendVec(out, v.AsConst(n), nil, n)
+	for range n {
+		out.AppendFrom(v, 0)
+	}
 	return out
 }

@@ -4,18 +4,17 @@ import (
 	"context"
 
 	"github.com/thermocline/thermocline/internal/vector"
-	"github.com/thermocline/thermocline/scan/expr"
 	"github.com/thermocline/thermocline/server/plan"
 )
 
 // spilled computes the window over rows that are merged from disk: as many whole
 // partitions at a time as make a good chunk. Where all functions look only at rows
-// before them, a chunk may also end within a partition; some others read a large
-// partition twice (window_large.go); else a partition must fit the memory.
+// before them, a chunk may also end within a partition; for others a large partition
+// is written in pages (window_large.go).
 func (w *windowing) spilled(in *runMerge) []phase {
 	in.small = true
 	if w.passing() {
-		w.carry = &windowCarry{states: map[*windowFunc]expr.State{}}
+		w.carry = &windowCarry{states: map[*windowFunc]*grown{}}
 	}
 	return []phase{{ranges: 1, rows: -1, open: func(context.Context, int) (operator, error) {
 		return &windowStream{w: w, in: in, acct: w.op.account()}, nil
@@ -34,10 +33,8 @@ type windowStream struct {
 	end  bool
 
 	next  *vector.Batch // read, and not looked at
-	large *spool        // a partition that is read twice, nil for none
-	again operator      // its second reading
-	batch *vector.Batch // the batch at hand of that
-	given int           // rows of it
+	large *windowPages  // a partition in pages that is being given, nil for none
+	given int           // pages of it
 }
 
 // valueAt is a value in a column.
@@ -197,7 +194,7 @@ type windowCarry struct {
 	keys   []*vector.Vec // of the last row's partition, a row each; nil: there was none
 	rows   int64         // of that partition so far
 	dense  int64         // and its groups of peers
-	states map[*windowFunc]expr.State
+	states map[*windowFunc]*grown
 }
 
 // begin reports whether r begins with the partition that the chunk before ended
@@ -225,8 +222,8 @@ func (c *windowCarry) before() (rows, dense int64) {
 	return c.rows, c.dense
 }
 
-// state returns the state of an aggregate at the row first, nil for a new one.
-func (c *windowCarry) state(f *windowFunc, first int) expr.State {
+// state returns what an aggregate has gathered before the row first, nil for a new one.
+func (c *windowCarry) state(f *windowFunc, first int) *grown {
 	if c == nil || first > 0 {
 		return nil
 	}
@@ -269,9 +266,7 @@ func span(from, to int) []uint16 {
 func (s *windowStream) Close() error {
 	s.out, s.rest, s.end = nil, rowStore{}, true
 	s.acct.free()
-	if s.large != nil {
-		s.large.free()
-		s.large, s.again = nil, nil
-	}
+	s.large.free()
+	s.large = nil
 	return s.in.Close()
 }

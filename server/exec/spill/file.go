@@ -231,6 +231,13 @@ func (f *File) Tagged(part, tag int) *Reader {
 	return r
 }
 
+// At reads the i-th batch of a partition, which the caller owns.
+func (f *File) At(ctx context.Context, part, i int) (*vector.Batch, error) {
+	r := Reader{f: f, blocks: f.parts[part][i : i+1]}
+	b, _, err := r.Next(ctx)
+	return b, err
+}
+
 // Next returns the next batch, which the caller owns, and its key; nil at the
 // end.
 func (r *Reader) Next(ctx context.Context) (*vector.Batch, Key, error) {
