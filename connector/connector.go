@@ -69,6 +69,9 @@ type ScanRequest struct {
 	Filter *Predicate
 	// NoPruning makes Filter be ignored (SET lake_pruning = OFF).
 	NoPruning bool
+	// NoPages makes nothing that is kept of files' rows be used or kept; metadata is
+	// (SET lake_page_cache = OFF).
+	NoPages bool
 	// BatchRows is the most rows a batch shall have; 0 is vector.BatchRows.
 	BatchRows int
 	// Budget pays for what the readers hold; nil is unlimited.

@@ -27,6 +27,9 @@ import (
 type Options struct {
 	// NoPruning makes filters be evaluated on all rows (SET lake_pruning = OFF).
 	NoPruning bool
+	// NoPages makes pages of files be read and decompressed although they are kept
+	// (SET lake_page_cache = OFF), and keeps none.
+	NoPages bool
 	// Threads is the number of workers (lake_threads); 0 is GOMAXPROCS.
 	Threads int
 	// BatchRows is the most rows of a batch (lake_batch_rows); 0 is
@@ -85,7 +88,7 @@ type Request struct {
 // Open plans the scan of a snapshot.
 func Open(ctx context.Context, snap connector.Snapshot, req Request) (*Source, error) {
 	p, err := snap.Plan(ctx, connector.ScanRequest{
-		Columns: req.Columns, Filter: req.Filter, NoPruning: req.Options.NoPruning,
+		Columns: req.Columns, Filter: req.Filter, NoPruning: req.Options.NoPruning, NoPages: req.Options.NoPages,
 		BatchRows: req.Options.Rows(), Budget: req.Budget, Reads: req.Reads,
 	})
 	if err != nil {

@@ -1,6 +1,7 @@
 // Command spill runs the queries of TPC-H within little memory: with spilling all
 // of them must give the published answers, without it those that need more must
-// fail with an error that names the limit.
+// fail with an error that names the limit. For each it finds, by halving, the memory
+// within which it fails without spilling.
 //
 //	go run ./benchmarks/spill                     # or: make test-spill
 //	go run ./benchmarks/spill --sf 0.1 --memory 32MiB --only q09,q18
@@ -24,6 +25,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/thermocline/thermocline/internal/memory"
 )
 
 var tables = []string{"region", "nation", "part", "supplier", "partsupp", "customer", "orders", "lineitem"}
@@ -48,12 +51,16 @@ func main() {
 }
 
 func run(data, shared, sf, limit, process, only, binary string) error {
+	bytes, err := memory.ParseSize(limit)
+	if err != nil {
+		return err
+	}
 	lake := filepath.Join(data, "lake")
 	database := "tpch_sf" + strings.ReplaceAll(sf, ".", "_")
 	if err := load(data, shared, sf, lake, database); err != nil {
 		return err
 	}
-	fmt.Printf("| query | rows | cpu s | wall s | largest RSS | without spilling |\n|---|---|---|---|---|---|\n")
+	fmt.Printf("| query | rows | cpu s | wall s | largest RSS | without spilling | names the limit at |\n|---|---|---|---|---|---|---|\n")
 	bad := 0
 	for n := 1; n <= 22; n++ {
 		q := fmt.Sprintf("q%02d", n)
@@ -68,19 +75,14 @@ func run(data, shared, sf, limit, process, only, binary string) error {
 		if err != nil {
 			return err
 		}
-		ask := func(spill string) (*outcome, error) {
-			sql := fmt.Sprintf("USE %s; SET lake_query_memory = '%s', lake_spill = %s;\n%s", database, limit, spill, text)
+		ask := func(memory, spill string) (*outcome, error) {
+			sql := fmt.Sprintf("USE %s; SET lake_query_memory = '%s', lake_spill = %s;\n%s", database, memory, spill, text)
 			return query(binary, "sql", "--warehouse", lake, "--memory-limit", process, "--format", "jsonl", "-e", sql)
 		}
-		with, err := ask("ON")
+		with, err := ask(limit, "ON")
 		if err != nil {
 			return err
 		}
-		without, err := ask("OFF")
-		if err != nil {
-			return err
-		}
-		verdict := "answers"
 		switch {
 		case with.failure != "":
 			bad++
@@ -90,16 +92,32 @@ func run(data, shared, sf, limit, process, only, binary string) error {
 			bad++
 			fmt.Printf("%s within %s: %s\n", q, limit, different(with.rows, want))
 			continue
-		case without.failure != "" && strings.Contains(without.failure, "the query limit of "+limit):
-			verdict = "names the limit"
-		case without.failure != "":
-			bad++
-			verdict = without.failure
-		case different(without.rows, want) != "":
-			bad++
-			verdict = different(without.rows, want)
 		}
-		fmt.Printf("| %s | %d | %.2f | %.2f | %d MiB | %s |\n", q, len(with.rows), with.cpu.Seconds(), with.wall.Seconds(), with.rss>>20, verdict)
+		// Without spilling: half the memory each time, until it does not suffice.
+		verdict, fails := "answers", ""
+		for at := bytes; fails == "" && at >= 64<<10; at /= 2 {
+			size := memory.FormatSize(at)
+			without, err := ask(size, "OFF")
+			if err != nil {
+				return err
+			}
+			switch {
+			case without.failure != "" && strings.Contains(without.failure, "the query limit of "+size) && strings.Contains(without.failure, "spilling is off"):
+				if fails = size; at == bytes {
+					verdict = "names the limit"
+				}
+			case without.failure != "":
+				bad++
+				verdict, fails = without.failure, "–"
+			case different(without.rows, want) != "":
+				bad++
+				verdict, fails = different(without.rows, want), "–"
+			}
+		}
+		if fails == "" {
+			fails = "–"
+		}
+		fmt.Printf("| %s | %d | %.2f | %.2f | %d MiB | %s | %s |\n", q, len(with.rows), with.cpu.Seconds(), with.wall.Seconds(), with.rss>>20, verdict, fails)
 	}
 	if bad > 0 {
 		return fmt.Errorf("%d queries went wrong", bad)

@@ -173,7 +173,7 @@ func memoryRoot(limit string) (*memory.Budget, error) {
 			return nil, fmt.Errorf("memory-limit %s: at least 64MiB are needed", limit)
 		}
 	}
-	debug.SetMemoryLimit(n - min(n/8, 128<<20)) // the program itself takes memory, too
+	debug.SetMemoryLimit(n - max(min(n/8, 128<<20), min(n/4, 64<<20))) // the program itself takes memory, too: 50 MiB for its code
 	if os.Getenv("GOGC") == "" {
 		// What lives is small beside what queries go through: collecting at five times
 		// of it instead of twice saves up to a fifth of their time. The limit holds all

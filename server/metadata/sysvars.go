@@ -121,6 +121,7 @@ var lakeVariables = []*Variable{
 	{Name: "lake_ddl_dialect", Scope: BothScopes, Type: EnumVariable, Effect: Honoured, Default: "mysql", Values: []string{"mysql", "flink"}},
 	{Name: "lake_freshness", Scope: BothScopes, Type: EnumVariable, Effect: Honoured, Default: "committed", Values: []string{"committed", "live"}},
 	{Name: "lake_insert", Scope: BothScopes, Type: EnumVariable, Effect: Honoured, Default: "upsert", Values: []string{"upsert", "strict"}},
+	{Name: "lake_page_cache", Scope: BothScopes, Type: BoolVariable, Effect: Honoured, Default: "ON"},
 	{Name: "lake_pruning", Scope: BothScopes, Type: BoolVariable, Effect: Honoured, Default: "ON"},
 	{Name: "lake_query_memory", Scope: BothScopes, Type: SizeVariable, Effect: Honoured, Default: "0"},
 	{Name: "lake_query_slots", Scope: GlobalScope, Type: IntVariable, Effect: Honoured, Max: 1024, Default: "0"},

@@ -58,7 +58,7 @@ func (s *Session) newSettings() *settings {
 		clientCollation: metadata.DefaultCollationOf(s.text("character_set_client")),
 		results:         s.resultsCollation(),
 	}
-	x.scan = scan.Options{NoPruning: !s.on("lake_pruning"), Threads: int(s.number("lake_threads")), BatchRows: int(s.number("lake_batch_rows")),
+	x.scan = scan.Options{NoPruning: !s.on("lake_pruning"), NoPages: !s.on("lake_page_cache"), Threads: int(s.number("lake_threads")), BatchRows: int(s.number("lake_batch_rows")),
 		NoSpill: s.text("lake_spill") == "OFF", ForceSpill: s.text("lake_spill") == "FORCE"}
 	if n, err := memory.ParseSize(s.text("lake_query_memory")); err == nil {
 		x.scan.Memory = n

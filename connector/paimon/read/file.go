@@ -231,7 +231,7 @@ func (f *fileReader) start(ctx context.Context) error {
 	held := sc.st.held.run(e)
 	ro := format.ReadOptions{Path: f.path, Columns: l.file, Strict: true, Part: opts.part, Parts: opts.parts, BatchRows: sc.req.BatchRows, Budget: sc.req.Budget, Reads: sc.req.Reads, Metadata: sc.st.src.Cache.metadata(),
 		Properties: sc.st.schema.Options}
-	if !sc.once {
+	if !sc.once && !sc.req.NoPages {
 		ro.Pages = sc.st.src.Pages
 	}
 	if opts.seqs || opts.kinds {
