@@ -102,7 +102,7 @@ func run(data, shared, sf, limit, process, only, binary string) error {
 				return err
 			}
 			switch {
-			case without.failure != "" && strings.Contains(without.failure, "the query limit of "+size) && strings.Contains(without.failure, "spilling is off"):
+			case without.failure != "" && strings.Contains(without.failure, "the query limit of "+size):
 				if fails = size; at == bytes {
 					verdict = "names the limit"
 				}
