@@ -43,13 +43,21 @@ func (s *Server) Queue() *admission.Queue { return s.queue }
 // admit waits until queries of the statement may run. A statement keeps what it
 // was admitted with to its end.
 func (run *statement) admit(ctx context.Context, queries ...*plan.Query) error {
-	if t := run.ticket; t != nil && t.Class() == admission.Heavy || !reads(queries) {
+	if !reads(queries) {
+		return nil
+	}
+	return run.admitted(ctx, func() (bool, error) { return run.light(ctx, queries) })
+}
+
+// admitted waits until work may be done; isLight is asked where that matters.
+func (run *statement) admitted(ctx context.Context, isLight func() (bool, error)) error {
+	if t := run.ticket; t != nil && t.Class() == admission.Heavy {
 		return nil
 	}
 	q, account := run.s.srv.queue, run.s.account.String()
 	t := q.Try(admission.Heavy, account)
 	if t == nil {
-		light, err := run.light(ctx, queries)
+		light, err := isLight()
 		if err != nil || light && run.ticket != nil {
 			return err
 		}

@@ -151,6 +151,10 @@ func (s *Session) dispatch(ctx context.Context, stmt syntax.Statement, run *stat
 		return s.alterTable(ctx, x, run)
 	case *syntax.TruncateTable:
 		return s.truncate(ctx, x, run)
+	case *syntax.TableMaintenance:
+		if x.Action == "ANALYZE" {
+			return s.analyze(ctx, x, run)
+		}
 	case *syntax.Unsupported:
 		return nil, errs.Unsupportedf(x.Pos(), "%s", x.What)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/thermocline/thermocline/connector/paimon/spec"
+	"github.com/thermocline/thermocline/internal/errs"
 )
 
 // build writes the manifests of a change on top of latest and returns its
@@ -55,6 +56,9 @@ func (c *Committer) build(ctx context.Context, ch *change, latest *spec.Snapshot
 		if total, err = c.totalRows(ctx, latest); err != nil {
 			return nil, err
 		}
+	}
+	if ch.statistics != nil && snap.SchemaID != ch.described {
+		return nil, errs.New(errs.Conflict, errs.KindNone, "store the statistics of %s: its schema is not the one that was analysed any more; analyse it again", c.cfg.Paths.Root())
 	}
 	if c.rowTracking {
 		assignRows(entries, snap.ID, &next)
@@ -115,6 +119,9 @@ func (c *Committer) build(ctx context.Context, ch *change, latest *spec.Snapshot
 			return nil, err
 		}
 		snap.ChangelogRecordCount = &changes
+	}
+	if ch.statistics != nil {
+		snap.Statistics = files.writeStatistics(ctx, ch.statistics)
 	}
 	if index.changed {
 		if snap.IndexManifest, err = files.writeIndex(ctx, index.list); err != nil {

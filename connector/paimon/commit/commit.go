@@ -293,6 +293,9 @@ type change struct {
 	overwrite scope
 	restore   *spec.Snapshot // the state to go back to
 	rewrite   bool           // manifests are rewritten, and nothing else
+	// statistics, of schema described, are all that changes; nil: not.
+	statistics []byte
+	described  int64
 	// rebase rewrites the manifests before the change: readers that collect
 	// deletions before additions must not find an old deletion of a file that is
 	// added again.

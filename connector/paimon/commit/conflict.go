@@ -18,6 +18,11 @@ func (c *Committer) entries(ctx context.Context, ch *change, latest *spec.Snapsh
 	switch {
 	case ch.rewrite:
 		return []spec.ManifestEntry{}, nil
+	case ch.statistics != nil:
+		if latest == nil {
+			return nil, errs.Internalf("store the statistics of %s: it has no snapshot", c.cfg.Paths.Root())
+		}
+		return []spec.ManifestEntry{}, nil
 	case ch.restore != nil:
 		return c.restoreEntries(ctx, ch.restore, latest, index)
 	case ch.kind == spec.KindCompact:

@@ -51,6 +51,12 @@ func (c *Committer) Replace(ctx context.Context, messages []*Message) (connector
 	return c.maintain(ctx, &change{kind: spec.KindOverwrite, messages: messages, overwrite: func(spec.BinaryRow) (bool, error) { return true, nil }, rebase: true})
 }
 
+// Describe stores statistics of a version with the given schema (see
+// spec.MarshalStatistics), in a snapshot in which nothing else changes.
+func (c *Committer) Describe(ctx context.Context, statistics []byte, schemaID int64) (connector.CommitResult, error) {
+	return c.maintain(ctx, &change{kind: spec.KindAnalyze, statistics: statistics, described: schemaID})
+}
+
 // maintain applies a change that is not a writer's.
 func (c *Committer) maintain(ctx context.Context, ch *change) (res connector.CommitResult, err error) {
 	ch.cm = &connector.Committable{Identifier: BatchIdentifier, Nonce: newNonce()}

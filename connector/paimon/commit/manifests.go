@@ -42,7 +42,17 @@ func (c *Committer) newScratch() *scratch {
 // put starts writing a metadata file; wait tells how it went. Nothing refers to
 // the file before the snapshot does, so the order of writes does not matter.
 func (s *scratch) put(ctx context.Context, name string, b []byte) {
-	path := s.c.store.Paths.Manifest(name)
+	s.putFile(ctx, s.c.store.Paths.Manifest(name), b)
+}
+
+// writeStatistics starts writing a statistics file and returns its name.
+func (s *scratch) writeStatistics(ctx context.Context, b []byte) string {
+	name := s.names.Named("stat-")
+	s.putFile(ctx, s.c.store.Paths.StatisticsDir()+"/"+name, b)
+	return name
+}
+
+func (s *scratch) putFile(ctx context.Context, path string, b []byte) {
 	s.files = append(s.files, path)
 	s.limit <- struct{}{}
 	s.wg.Go(func() {

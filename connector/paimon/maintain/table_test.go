@@ -124,8 +124,10 @@ func (x *table) index() spec.IndexEntry {
 	return e
 }
 
-func (x *table) committer() *commit.Committer {
-	c, err := commit.New(commit.Config{Files: x.mem, Paths: x.paths(), Schema: x.schema, User: "u", Now: func() time.Time { return x.now },
+func (x *table) committer() *commit.Committer { return x.committerOf("u") }
+
+func (x *table) committerOf(user string) *commit.Committer {
+	c, err := commit.New(commit.Config{Files: x.mem, Paths: x.paths(), Schema: x.schema, User: user, Now: func() time.Time { return x.now },
 		Sleep: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }})
 	if err != nil {
 		x.t.Fatal(err)
@@ -163,6 +165,11 @@ func (x *table) write() {
 	}
 	x.live[x.branch] = append(x.live[x.branch], f)
 	x.commit(m)
+	if x.n%4 == 0 { // as ANALYZE TABLE does
+		if _, err := x.committerOf("analyst").Describe(ctx, []byte("{}"), x.schema.ID); err != nil {
+			x.t.Fatal(err)
+		}
+	}
 }
 
 // compact merges all files of the bucket, or only lifts one, and writes deletion
@@ -298,6 +305,9 @@ func (x *table) references(what string, s *spec.Snapshot, state, log bool, used 
 		if s.IndexManifest != "" {
 			used[x.paths().Manifest(s.IndexManifest)] = true
 		}
+		if s.Statistics != "" {
+			used[x.paths().StatisticsDir()+"/"+s.Statistics] = true
+		}
 		for i := range idx {
 			used[x.paths().Index(idx[i].FileName)] = true
 		}
@@ -329,7 +339,7 @@ func (x *table) references(what string, s *spec.Snapshot, state, log bool, used 
 func (x *table) files() []string {
 	var out []string
 	for _, p := range x.mem.Paths() {
-		if strings.Contains(p, "/p=") || strings.Contains(p, "/manifest/") || strings.Contains(p, "/index/") {
+		if strings.Contains(p, "/p=") || strings.Contains(p, "/manifest/") || strings.Contains(p, "/index/") || strings.Contains(p, "/statistics/") {
 			out = append(out, p)
 		}
 	}
