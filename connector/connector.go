@@ -85,6 +85,10 @@ type Reads struct {
 	// RowGroups are the parts of files with their own statistics (row groups,
 	// stripes) of which at least a row was wanted.
 	RowGroups atomic.Int64
+	// LateFiles, LateRowGroups and LateRows are left out by a Dynamic: files, or parts
+	// that are read in parallel, row groups of others, and the rows of these and of
+	// parts of row groups.
+	LateFiles, LateRowGroups, LateRows atomic.Int64
 }
 
 // Plan is a planned scan.

@@ -18,7 +18,29 @@ type rangeReader struct {
 
 	first []int
 	pick  connector.Pick
+
+	dynamic *connector.Dynamic
+	// With dynamic: where the split's rows begin among those of the range, where the
+	// rows given so far end, and how many the split gave.
+	base, reached, given int64
+	out                  vector.Batch
 }
+
+// placed gives a batch the place of its rows in the range.
+func (r *rangeReader) placed(b *vector.Batch) *vector.Batch {
+	r.out = *b
+	at := r.given
+	if _, ok := r.cur.(connector.Narrowing); ok {
+		at = b.Seq
+	}
+	r.given += int64(b.Len)
+	r.out.Seq = r.base + at
+	r.reached = max(r.reached, r.out.Seq+int64(b.Len))
+	return &r.out
+}
+
+// Narrow implements connector.Narrowing.
+func (r *rangeReader) Narrow(d *connector.Dynamic) { r.dynamic = d }
 
 // Pick implements connector.Picking.
 func (r *rangeReader) Pick(first []int, pick connector.Pick) { r.first, r.pick = first, pick }
@@ -54,6 +76,9 @@ func (r *rangeReader) Next(ctx context.Context) (*vector.Batch, error) {
 			}
 		}
 		b, err := r.cur.Next(ctx)
+		if b != nil && r.dynamic != nil {
+			b = r.placed(b)
+		}
 		if b != nil || err != nil {
 			return b, err
 		}
@@ -82,6 +107,10 @@ func (r *rangeReader) advance(ctx context.Context) (bool, error) {
 		return false, got.err
 	}
 	r.cur = got.r
+	r.base, r.given = r.reached, 0
+	if n, ok := r.cur.(connector.Narrowing); ok && r.dynamic != nil {
+		n.Narrow(r.dynamic)
+	}
 	if p, ok := r.cur.(connector.Picking); ok && r.pick != nil {
 		p.Pick(r.first, r.pick)
 	}

@@ -102,7 +102,7 @@ func (s *split) Open(ctx context.Context) (connector.BatchReader, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := format.ReadOptions{Path: s.file.path, Part: s.part, Parts: s.parts, BatchRows: s.req.BatchRows, Budget: s.req.Budget}
+	o := format.ReadOptions{Path: s.file.path, Part: s.part, Parts: s.parts, BatchRows: s.req.BatchRows, Budget: s.req.Budget, Reads: s.req.Reads}
 	column := func(i int) format.Column { return format.Column{Name: fields[i].Name, Type: fields[i].Type} }
 	for _, i := range s.req.Columns {
 		o.Columns = append(o.Columns, column(i))
@@ -113,7 +113,32 @@ func (s *split) Open(ctx context.Context) (connector.BatchReader, error) {
 			o.FilterColumns = append(o.FilterColumns, column(i))
 		}
 	}
-	return f.NewReader(ctx, in, o)
+	r, err := f.NewReader(ctx, in, o)
+	if err != nil {
+		return nil, err
+	}
+	return &reader{Reader: r, s: s}, nil
+}
+
+// reader passes what may be left out on to the reader of the file.
+type reader struct {
+	format.Reader
+	s *split
+}
+
+// Pick implements connector.Picking.
+func (r *reader) Pick(first []int, pick connector.Pick) {
+	if p, ok := r.Reader.(connector.Picking); ok {
+		p.Pick(first, pick)
+	}
+}
+
+// Narrow implements connector.Narrowing.
+func (r *reader) Narrow(d *connector.Dynamic) {
+	if n, ok := r.Reader.(format.Narrowing); ok && !r.s.req.NoPruning {
+		f := r.s.t.schema.Fields[d.Column]
+		n.Narrow(format.Column{Name: f.Name, Type: f.Type}, d)
+	}
 }
 
 // bufferBytes is what a reader of text holds beside its batch.

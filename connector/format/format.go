@@ -110,6 +110,16 @@ type Reader interface {
 	Rows() int64
 }
 
+// Narrowing is a Reader that can leave out parts of the file by a condition that
+// changes while it reads: see connector.Dynamic.
+type Narrowing interface {
+	Reader
+	// Narrow gives the condition, on a column of the file; d's own is that of
+	// another schema. Seq stays the position in the file when parts of it are read in
+	// another order. It is called before the first Next.
+	Narrow(column Column, d *connector.Dynamic)
+}
+
 // WriteOptions say how to write a file.
 type WriteOptions struct {
 	// Path names the file in errors.

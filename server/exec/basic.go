@@ -26,12 +26,19 @@ type scanner struct {
 	seen    *vector.Batch // the batch that the reader showed, of which rows are wanted
 }
 
-func newScanner(x *query, in connector.BatchReader, loads, conds []expr.Expr, filters []*runtimeFilter) *scanner {
+// newScanner makes the scanner of a range, from 0.
+func newScanner(x *query, in connector.BatchReader, at int, loads, conds []expr.Expr, filters []*runtimeFilter) *scanner {
 	s := &scanner{x: x, in: in, loads: loads, conds: conds}
 	need := make([]bool, len(loads))
 	for _, f := range filters {
-		s.filters = append(s.filters, filtering{f: f})
-		need[f.col] = true
+		d := f.dynamic(at)
+		if r, ok := in.(connector.Narrowing); ok && d != nil {
+			r.Narrow(d)
+		}
+		if f.top == nil || f.top.byRow {
+			s.filters = append(s.filters, filtering{f: f, at: at, top: d})
+			need[f.col] = true
+		}
 	}
 	for _, c := range conds {
 		for _, i := range expr.ColumnsOf(c) {
@@ -114,6 +121,7 @@ func (s *scanner) Next(ctx context.Context) (*vector.Batch, error) {
 		if s.out.Rows() == 0 {
 			continue
 		}
+		s.out.Seq = b.Seq // what was shown need not have had it
 		left := *b
 		left.Sel = s.out.Sel
 		if err := s.load(&left, s.rest); err != nil {
@@ -203,7 +211,7 @@ func (p *project) Next(ctx context.Context) (*vector.Batch, error) {
 	if err != nil || b == nil {
 		return nil, err
 	}
-	p.out = vector.Batch{Len: b.Len, Sel: b.Sel, Seq: -1, Cols: p.out.Cols[:0]}
+	p.out = vector.Batch{Len: b.Len, Sel: b.Sel, Seq: b.Seq, Cols: p.out.Cols[:0]}
 	for _, e := range p.items {
 		v, err := e.Eval(p.x.env.Expr, b)
 		if err != nil {

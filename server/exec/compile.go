@@ -226,9 +226,18 @@ func (c compiler) scan(n *plan.Scan) (pipe, layout, error) {
 		if n.Limit >= 0 {
 			rows = min(rows, n.Limit)
 		}
-		return []phase{{ranges: src.Ranges(), rows: rows, open: func(_ context.Context, i int) (operator, error) {
-			return newScanner(x, src.Reader(i), loads, conds, filters), nil
-		}}}, nil
+		out := phase{ranges: src.Ranges(), rows: rows}
+		for _, f := range filters {
+			if f.top != nil && f.top.anyOrder {
+				out.visit = src.Visit(n.Cols[f.col].Pos, f.top.desc)
+				f.top.placed = true
+			}
+		}
+		out.open = func(_ context.Context, i int) (operator, error) {
+			i = out.number(i)
+			return newScanner(x, src.Reader(i), i, loads, conds, filters), nil
+		}
+		return []phase{out}, nil
 	}}
 	return p, out, nil
 }

@@ -24,10 +24,21 @@ type phase struct {
 	ranges int
 	rows   int64 // estimate, -1 when unknown
 	open   func(ctx context.Context, i int) (operator, error)
+	// visit, when set, is the order in which the ranges shall be read: open's i is a
+	// position in it. Only a top-N, which asked for it, is given such a phase.
+	visit []int
 	// done, when set, is called once all ranges have been read, to give back what
 	// they shared. A phase that is given up is not finished: what the query holds
 	// goes with the query.
 	done func()
+}
+
+// number is that of the range that open(i) reads.
+func (p *phase) number(i int) int {
+	if p.visit != nil {
+		return p.visit[i]
+	}
+	return i
 }
 
 func (p *phase) finish() {
@@ -139,7 +150,7 @@ func each[T any](ctx context.Context, x *query, phases []phase, fn func(ctx cont
 					return err
 				}
 				defer closing(op, &err) // also when fn panics
-				out, err = fn(ctx, base+i, op)
+				out, err = fn(ctx, base+p.number(i), op)
 				return err
 			})
 			return out, err

@@ -36,7 +36,8 @@ func (p *Profile) Of(n plan.Node) (plan.Actual, bool) {
 		return plan.Actual{}, false
 	}
 	a := plan.Actual{Runs: s.runs.Load(), Rows: s.rows.Load(), Bytes: s.bytes.Load(), Time: time.Duration(s.nanos.Load()),
-		Files: s.files.Load(), Pruned: s.pruned.Load(), Stored: s.stored.Load(), RowGroups: s.reads.RowGroups.Load()}
+		Files: s.files.Load(), Pruned: s.pruned.Load(), Stored: s.stored.Load(), RowGroups: s.reads.RowGroups.Load(),
+		LateFiles: s.reads.LateFiles.Load(), LateRowGroups: s.reads.LateRowGroups.Load(), LateRows: s.reads.LateRows.Load()}
 	for _, g := range s.growers {
 		a.Memory = max(a.Memory, g.budget.Peak())
 		a.Spilled += g.spilled.Load()

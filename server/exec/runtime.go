@@ -1,7 +1,6 @@
 package exec
 
 import (
-	"encoding/binary"
 	"math"
 	"math/bits"
 	"sync/atomic"
@@ -15,8 +14,9 @@ import (
 // runtimeFilter is what an operator finds out about the rows that it can use
 // while a scan below it has not run, or runs: a join the keys of its build side,
 // a top-N the worst of the rows that it keeps. The scan leaves other rows out,
-// before it reads their other columns; it need not leave out all of them. Only
-// columns of whole numbers are filtered (integers, short decimals, dates, times).
+// before it reads their other columns; it need not leave out all of them. Rows are
+// filtered by columns of whole numbers only (integers, short decimals, dates,
+// times), parts of files by all whose statistics have SQL's order.
 //
 // A join's filter is complete before the scan starts. A top-N's bound changes
 // while scans run, and only ever to leave out more rows.
@@ -38,9 +38,7 @@ type runtimeFilter struct {
 	looked      atomic.Int64 // rows looked at, and rows left
 	passed      atomic.Int64
 
-	// Of a top-N: rows whose place (see place) is above are not needed.
-	desc  bool
-	place atomic.Uint64
+	top *topBound // of a top-N
 }
 
 // with returns a compiler for what lies below an operator with filters.
@@ -175,21 +173,6 @@ func selective(n plan.Node) bool {
 	return true
 }
 
-// topFilter makes the filter of a top-N by a first key.
-func (c compiler) topFilter(in plan.Node, k plan.SortKey) *runtimeFilter {
-	col, ok := k.Expr.(*expr.ColumnExpr)
-	if !ok || !filterable(col.Type()) {
-		return nil
-	}
-	s, at := origin(in, plan.ColID(col.Pos))
-	if s == nil {
-		return nil
-	}
-	f := &runtimeFilter{scan: s, col: at, typ: col.Type(), desc: k.Desc}
-	f.place.Store(math.MaxUint64)
-	return f
-}
-
 // known reports whether the filter can leave rows out, now or later.
 func (f *runtimeFilter) known() bool { return f.join == nil || f.learned }
 
@@ -311,47 +294,11 @@ func (f *runtimeFilter) predicate(ctx *expr.Context, stored func(int) (expr.Push
 	return all
 }
 
-// bias maps a value to a number that orders as it does, ascending.
-func (f *runtimeFilter) bias() uint64 {
-	if f.typ.Unsigned && f.typ.Class == expr.Int || f.typ.Class == expr.Bit {
-		return 0
-	}
-	return 1 << 63
-}
-
-// bound takes the normalized key (see sorting.appendKey) of the worst row that a
-// top-N keeps: an optional byte for NULL, then expr.AppendSortKey, inverted when
-// descending.
-func (f *runtimeFilter) bound(key []byte, flip bool) {
-	if flip {
-		key = key[1:]
-	}
-	inverted := byte(0)
-	if f.desc {
-		inverted = 0xff
-	}
-	if len(key) < 5 || key[0]^inverted != 1 {
-		return // NULL
-	}
-	var p uint64
-	if f.typ.Physical() == vector.I32 {
-		p = uint64(int64(int32((binary.BigEndian.Uint32(key[1:])^uint32(int32(int8(inverted))))^1<<31))) ^ f.bias()
-	} else {
-		p = binary.BigEndian.Uint64(key[1:]) ^ uint64(int64(int8(inverted)))
-	}
-	if f.desc {
-		p = ^p
-	}
-	for old := f.place.Load(); p < old; old = f.place.Load() {
-		if f.place.CompareAndSwap(old, p) {
-			return
-		}
-	}
-}
-
 // filtering applies a filter to the batches of one scanner.
 type filtering struct {
 	f   *runtimeFilter
+	at  int                // range of the scan
+	top *connector.Dynamic // of a top-N's filter
 	sel []uint16
 	off bool
 }
@@ -372,15 +319,7 @@ func (a *filtering) narrow(b *vector.Batch) {
 	v := b.Cols[f.col]
 	n := b.Rows()
 	if f.join == nil {
-		if p := f.place.Load(); p != math.MaxUint64 {
-			a.keep(b, v, func(x int64) bool {
-				y := uint64(x) ^ f.bias()
-				if f.desc {
-					y = ^y
-				}
-				return y <= p
-			}, true)
-		}
+		a.narrowTop(b, v)
 		return
 	}
 	if f.exact != nil {

@@ -23,13 +23,16 @@ func (c compiler) sort(in plan.Node, keys []plan.SortKey, count, offset int64) (
 	s := &sorting{x: c.x, keep: -1, op: c.grower("sort")}
 	if count >= 0 {
 		s.keep = count + offset
-		if s.filter = c.topFilter(in, keys[0]); s.filter != nil {
+		if s.filter = c.topFilter(in, keys); s.filter != nil {
 			c = c.with([]*runtimeFilter{s.filter})
 		}
 	}
 	p, l, err := c.node(in)
 	if err != nil {
 		return pipe{}, nil, err
+	}
+	if s.filter != nil {
+		s.first = l.at(plan.ColID(keys[0].Expr.(*expr.ColumnExpr).Pos))
 	}
 	for _, k := range keys {
 		e, err := c.bind(k.Expr, l)
@@ -47,6 +50,10 @@ func (c compiler) sort(in plan.Node, keys []plan.SortKey, count, offset int64) (
 		phases, err := p.start(ctx)
 		if err != nil {
 			return nil, err
+		}
+		if f := s.filter; f != nil {
+			f.top.oneToOne = f.top.anyOrder && len(phases) == 1
+			s.tied = f.top.placed
 		}
 		all, merged, err := s.sort(ctx, phases)
 		if err != nil {
@@ -82,6 +89,8 @@ type sorting struct {
 	runs []spilledRun
 	// filter tells the scan below which rows cannot be among those kept; nil: none.
 	filter *runtimeFilter
+	first  int  // with filter: the first key's column in the input
+	tied   bool // rows need not come in their order: keys end with places (see tie)
 }
 
 // run holds rows and their keys.
@@ -91,9 +100,11 @@ type run struct {
 	keys  []byte
 	ends  []int // end of each row's key in keys
 	acct  account
-	limit []byte // keys above it cannot be among the rows kept
+	limit []byte // keys from it on cannot be among the rows kept
+	told  bool   // the filter was told of the rows kept
 
 	number int // of the range, from 1
+	last   int // the largest number of ranges with rows in it
 	spills int // how often it was spilled
 }
 
@@ -103,6 +114,7 @@ func (s *sorting) empty() *run { return &run{s: s, acct: s.op.account()} }
 func (s *sorting) collect(ctx context.Context, number int, op operator) (*run, error) {
 	r := s.empty()
 	r.number = number + 1
+	r.last = r.number
 	vecs := make([]*vector.Vec, len(s.keys))
 	var sel []uint16
 	for {
@@ -119,11 +131,17 @@ func (s *sorting) collect(ctx context.Context, number int, op operator) (*run, e
 				return nil, err
 			}
 		}
+		if s.filter != nil {
+			r.limit = s.filter.limit(r.limit, r.number)
+		}
 		sel = sel[:0]
 		for k := range b.Rows() {
 			row := b.Row(k)
 			start := len(r.keys)
 			r.keys = s.appendKey(r.keys, vecs, row)
+			if s.tied {
+				r.keys = tie(r.keys, r.number, b.Seq+int64(row))
+			}
 			if r.limit != nil && bytes.Compare(r.keys[start:], r.limit) >= 0 {
 				r.keys = r.keys[:start] // a later row with an equal key is not kept either
 				continue
@@ -173,21 +191,34 @@ func (r *run) bytes() int64 {
 }
 
 // cutRows is the number of rows that a top-N holds at least before it drops
-// those that are not needed.
-const cutRows = 1024
+// those that are not needed; boundRows is that of one that tells a scan of it.
+const (
+	cutRows   = 1024
+	boundRows = 16
+)
 
 // cut drops the rows that cannot be among those kept, when there are at least
 // least of them and twice as many as are kept, or any when least is 0.
 func (r *run) cut(least int64) {
-	keep := r.s.keep
-	if n := int64(r.rows.n); keep < 0 || n <= keep || least > 0 && n < max(2*keep, least) {
+	keep, n, f := r.s.keep, int64(r.rows.n), r.s.filter
+	if f != nil {
+		least = min(least, boundRows)
+	}
+	switch {
+	case keep < 0 || n < keep:
+		return
+	case f != nil && !r.told: // the sooner the scan knows, the better
+	case n == keep || least > 0 && n < max(2*keep, least):
 		return
 	}
 	order := r.order()[:keep]
 	worst := bytes.Clone(r.key(int(order[keep-1])))
+	if f != nil {
+		f.bound(worst, r.rows.cols[r.s.first], int(order[keep-1]), r.last)
+	}
 	slices.Sort(order) // rows stay in the order in which they came
 	var next run
-	next.s, next.acct, next.number, next.spills = r.s, r.acct, r.number, r.spills
+	next.s, next.acct, next.number, next.last, next.spills = r.s, r.acct, r.number, r.last, r.spills
 	for _, i := range order {
 		next.keys = append(next.keys, r.key(int(i))...)
 		next.ends = append(next.ends, len(next.keys))
@@ -197,11 +228,8 @@ func (r *run) cut(least int64) {
 		cols[i] = take(c, order)
 	}
 	next.rows.add(cols, nil, len(order))
-	next.limit = worst
+	next.limit, next.told = worst, true
 	*r = next
-	if r.s.filter != nil {
-		r.s.filter.bound(worst, r.s.flip[0])
-	}
 }
 
 // merge adds the rows of a later range.
@@ -213,6 +241,8 @@ func (r *run) merge(o *run) error {
 		return nil
 	}
 	base := len(r.keys)
+	r.last = max(r.last, o.last)
+	r.told = false
 	r.keys = append(r.keys, o.keys...)
 	for _, e := range o.ends {
 		r.ends = append(r.ends, base+e)

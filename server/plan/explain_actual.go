@@ -23,6 +23,9 @@ type Actual struct {
 	Files, Pruned, Stored int64
 	// RowGroups of these files that were read from; 0 for formats without.
 	RowGroups int64
+	// Late is what a top-N above left out while the scan ran: (parts of) files, row
+	// groups of others, and rows of these and of parts of row groups.
+	LateFiles, LateRowGroups, LateRows int64
 }
 
 // Actuals gives what the operators of a plan did; false for one that did not run.
@@ -54,6 +57,9 @@ func explainActual(n Node, depth int, out *[]string, actual Actuals) {
 			parts = append(parts, fmt.Sprintf("files=%d of %d", a.Files, a.Files+a.Pruned), "stored="+memory.FormatSize(a.Stored))
 			if a.RowGroups > 0 {
 				parts = append(parts, fmt.Sprintf("row groups=%d", a.RowGroups))
+			}
+			if a.LateFiles+a.LateRows > 0 {
+				parts = append(parts, fmt.Sprintf("left out by the top-N: files=%d row groups=%d rows=%d", a.LateFiles, a.LateRowGroups, a.LateRows))
 			}
 		}
 		if a.Memory > 0 {
@@ -87,6 +93,9 @@ type explainActs struct {
 	FilesPruned *int64  `json:"files_pruned,omitempty"`
 	StoredBytes *int64  `json:"stored_bytes,omitempty"`
 	RowGroups   int64   `json:"row_groups_read,omitempty"`
+	LateFiles   int64   `json:"files_left_out_by_topn,omitempty"`
+	LateGroups  int64   `json:"row_groups_left_out_by_topn,omitempty"`
+	LateRows    int64   `json:"rows_left_out_by_topn,omitempty"`
 	MemoryPeak  int64   `json:"memory_peak_bytes,omitempty"`
 	Spilled     int64   `json:"spilled_bytes,omitempty"`
 }
@@ -128,6 +137,7 @@ func jsonNode(n Node, actual Actuals) *explainNode {
 			if _, ok := n.(*Scan); ok {
 				out.Actual.FilesRead, out.Actual.FilesPruned, out.Actual.StoredBytes = &a.Files, &a.Pruned, &a.Stored
 				out.Actual.RowGroups = a.RowGroups
+				out.Actual.LateFiles, out.Actual.LateGroups, out.Actual.LateRows = a.LateFiles, a.LateRowGroups, a.LateRows
 			}
 		} else {
 			out.NeverRun = true

@@ -319,23 +319,30 @@ func (r *reader) selectRows(g *rowGroup, base int64) error {
 	if rows > g.rows/8*7 {
 		return nil // nearly all
 	}
-	for _, c := range r.cols {
-		if f, ok := c.(*flatColumn); ok {
-			x, err := r.pf.offsets(g, &g.chunks[f.node.leaf])
-			if err != nil {
-				return err
-			}
-			if x == nil {
-				return nil // one column cannot be moved in: none is
-			}
-			f.index = x
-		}
+	ok, err := r.movable(g)
+	if err != nil || !ok {
+		return err
 	}
 	r.ranges = list
 	if list == nil {
 		r.ranges = []rowRange{}
 	}
 	return nil
+}
+
+// movable reads where the pages of all columns lie; it reports false when the file
+// does not say it of one.
+func (r *reader) movable(g *rowGroup) (bool, error) {
+	for _, c := range r.cols {
+		if f, ok := c.(*flatColumn); ok && f.index == nil {
+			x, err := r.pf.offsets(g, &g.chunks[f.node.leaf])
+			if err != nil || x == nil {
+				return false, err
+			}
+			f.index = x
+		}
+	}
+	return true, nil
 }
 
 // seek moves the column to a row of its group, which is not before the next one,

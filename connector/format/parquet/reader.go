@@ -19,7 +19,7 @@ type reader struct {
 	rows  int    // most rows a batch
 	skip  []bool // row groups pruned
 	reads *connector.Reads
-	group int   // the next row group
+	group int   // the next row group, in the order of visits
 	left  int64 // rows left in the current one
 	seq   int64 // row number of the next row
 
@@ -31,6 +31,10 @@ type reader struct {
 	wanted      func(from, to int64) bool
 	ranges      []rowRange // of the current row group, still to read; nil: all of it
 	base        int64      // row number of the group's first row
+	current     *rowGroup
+	starts      []int64 // row numbers of the groups' first rows
+
+	late late // what leaves out more as it reads
 
 	pick  connector.Pick // nil: all rows are wanted
 	first []int          // the columns that it sees
@@ -96,15 +100,16 @@ func (Format) NewReader(ctx context.Context, f fileio.File, opts format.ReadOpti
 	r.wanted, r.reads = opts.Rows, opts.Reads
 	r.batch.Cols = make([]*vector.Vec, len(r.cols))
 	r.skip = make([]bool, len(pf.meta.groups))
+	r.starts = make([]int64, len(pf.meta.groups))
+	for g := 1; g < len(r.starts); g++ {
+		r.starts[g] = r.starts[g-1] + pf.meta.groups[g-1].rows
+	}
 	if opts.Parts > 1 {
 		r.restrict(opts.Part, opts.Parts)
 	}
 	if opts.Rows != nil {
-		at := int64(0)
-		for g := range pf.meta.groups {
-			rows := pf.meta.groups[g].rows
-			r.skip[g] = r.skip[g] || !opts.Rows(at, at+rows)
-			at += rows
+		for g, at := range r.starts {
+			r.skip[g] = r.skip[g] || !opts.Rows(at, at+pf.meta.groups[g].rows)
 		}
 	}
 	if opts.Filter != nil {
@@ -178,30 +183,40 @@ func (r *reader) Next(ctx context.Context) (_ *vector.Batch, err error) {
 
 // batchOf reads the next batch, whose selection is what was picked.
 func (r *reader) batchOf() (*vector.Batch, error) {
-	for r.left == 0 {
-		if r.group == len(r.pf.meta.groups) {
-			return nil, nil
-		}
-		g := &r.pf.meta.groups[r.group]
-		if r.skip[r.group] {
-			r.seq += g.rows
+	for {
+		for r.left == 0 {
+			if r.group == len(r.pf.meta.groups) {
+				return nil, nil
+			}
+			at := r.group
+			if r.late.order != nil {
+				at = r.late.order[at]
+			}
 			r.group++
-			continue
-		}
-		for _, c := range r.cols {
-			if err := c.start(g); err != nil {
+			g := &r.pf.meta.groups[at]
+			if r.skip[at] || r.beyond(g) {
+				continue
+			}
+			for _, c := range r.cols {
+				if err := c.start(g); err != nil {
+					return nil, corrupt(r.pf.path, err)
+				}
+			}
+			r.current, r.left, r.base, r.seq = g, g.rows, r.starts[at], r.starts[at]
+			if err := r.selectRows(g, r.base); err != nil {
 				return nil, corrupt(r.pf.path, err)
 			}
+			if r.ranges != nil && len(r.ranges) == 0 {
+				r.seq, r.left = r.base+g.rows, 0
+			} else if r.reads != nil {
+				r.reads.RowGroups.Add(1)
+			}
 		}
-		r.left, r.base = g.rows, r.seq
-		r.group++
-		if err := r.selectRows(g, r.base); err != nil {
+		if err := r.narrow(); err != nil {
 			return nil, corrupt(r.pf.path, err)
 		}
-		if r.ranges != nil && len(r.ranges) == 0 {
-			r.seq, r.left = r.base+g.rows, 0
-		} else if r.reads != nil {
-			r.reads.RowGroups.Add(1)
+		if r.left > 0 {
+			break
 		}
 	}
 	if r.ranges != nil {

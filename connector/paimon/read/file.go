@@ -84,7 +84,8 @@ type fileOptions struct {
 	kinds    bool // read row kinds
 	filter   *connector.Predicate
 	keysOnly bool // filter by key columns only
-	part     int  // with parts > 1: the share of the file to read
+	dynamic  *connector.Dynamic
+	part     int // with parts > 1: the share of the file to read
 	parts    int
 
 	layout    *layout // nil: that of the file's schema
@@ -283,6 +284,7 @@ func (f *fileReader) start(ctx context.Context) error {
 		rows := f.r.Rows()
 		return errs.Corruptf("table %s, snapshot %d: the file %s has %d rows, its manifest says %d", sc.st.src.Name, sc.st.snap.ID, f.path, rows, e.File.RowCount)
 	}
+	f.narrow(opts.dynamic)
 	return nil
 }
 

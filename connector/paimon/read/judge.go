@@ -180,37 +180,45 @@ func (j *judge) key(v *viewColumn) (connector.Bounds, bool) {
 }
 
 // mayMatch judges the file by all its statistics.
-func (j *judge) mayMatch() bool {
+func (j *judge) mayMatch() bool { return j.p.filter.MayMatch(j.bounds) }
+
+// bounds returns what the file's statistics say of a column of the table. Its
+// vectors are valid until the next call for that column.
+func (j *judge) bounds(c int) connector.Bounds {
+	if c >= len(j.view.cols) {
+		return unknown
+	}
 	rows := j.x.Rows(j.at)
-	return j.p.filter.MayMatch(func(c int) connector.Bounds {
-		if c >= len(j.view.cols) {
-			return unknown
+	v := j.column(c)
+	switch {
+	case v.partition >= 0:
+		if x := j.part[v.partition]; !x.IsNull(0) {
+			return connector.Bounds{Min: x, Max: x, Nulls: 0, Rows: rows}
 		}
-		v := j.column(c)
-		switch {
-		case v.partition >= 0:
-			if x := j.part[v.partition]; !x.IsNull(0) {
-				return connector.Bounds{Min: x, Max: x, Nulls: 0, Rows: rows}
-			}
-			return connector.Bounds{Nulls: rows, Rows: rows}
-		case v.absent:
-			return connector.Bounds{Nulls: rows, Rows: rows}
-		}
-		if b, ok := j.key(v); ok && b.Min != nil {
-			return v.convert(b)
-		}
-		if v.value < 0 {
-			return unknown
-		}
-		s, ok := j.decode(v, j.view.values, v.value, j.stats.ValueMin, j.stats.ValueMax, j.stats.ValueNulls)
-		if !ok {
-			return unknown
-		}
-		if v.from.Kind == catalog.Char && strings.HasSuffix(j.x.Name(j.at), ".orc") {
-			s.Min, s.Max = nil, nil // ORC pads the bounds, not the values
-		}
-		return v.convert(statsBounds(s, rows))
-	})
+		return connector.Bounds{Nulls: rows, Rows: rows}
+	case v.absent:
+		return connector.Bounds{Nulls: rows, Rows: rows}
+	}
+	if b, ok := j.key(v); ok && b.Min != nil {
+		return v.convert(b)
+	}
+	if v.value < 0 {
+		return unknown
+	}
+	s, ok := j.decode(v, j.view.values, v.value, j.stats.ValueMin, j.stats.ValueMax, j.stats.ValueNulls)
+	if !ok {
+		return unknown
+	}
+	if padsBounds(v.from, j.x.Name(j.at)) {
+		s.Min, s.Max = nil, nil
+	}
+	return v.convert(statsBounds(s, rows))
+}
+
+// padsBounds reports whether the bounds of a column in a file are padded where its
+// values are not: ORC does it.
+func padsBounds(t catalog.Type, file string) bool {
+	return t.Kind == catalog.Char && strings.HasSuffix(file, ".orc")
 }
 
 // mayMatchKeys judges a file of a primary-key table by its key range alone.

@@ -71,6 +71,13 @@ func byAge(runs [][]*spec.ManifestEntry) (out [][]*spec.ManifestEntry, ranked bo
 	return out, true
 }
 
+// Narrow implements connector.Narrowing.
+func (r *mergeReader) Narrow(d *connector.Dynamic) {
+	for _, run := range r.runs {
+		run.dynamic = inOrder(d)
+	}
+}
+
 // Next implements connector.BatchReader.
 func (r *mergeReader) Next(ctx context.Context) (*vector.Batch, error) {
 	if r.m == nil {
@@ -99,14 +106,15 @@ func (r *mergeReader) Close() error {
 
 // runReader reads the files of a run, one after the other.
 type runReader struct {
-	sc     *scan
-	files  []*spec.ManifestEntry // still to open
-	ranked bool                  // sequence numbers are not needed
-	filter *connector.Predicate
-	cur    *fileReader
-	batch  vector.Batch
-	kinds  []vector.RowKind
-	rows   merge.Rows
+	sc      *scan
+	files   []*spec.ManifestEntry // still to open
+	ranked  bool                  // sequence numbers are not needed
+	filter  *connector.Predicate
+	dynamic *connector.Dynamic // nil: there is none
+	cur     *fileReader
+	batch   vector.Batch
+	kinds   []vector.RowKind
+	rows    merge.Rows
 }
 
 // Next implements merge.Run.
@@ -118,9 +126,13 @@ func (r *runReader) Next(ctx context.Context) (*merge.Rows, error) {
 			}
 			e := r.files[0]
 			r.files = r.files[1:]
+			if r.sc.beyond(e, r.dynamic, true) {
+				r.sc.lateFile()
+				continue
+			}
 			f, err := r.sc.openFile(ctx, e, fileOptions{
 				merge: true, seqs: !r.ranked, kinds: merge.HoldsDeletions(e) || r.sc.st.keepDeletes,
-				filter: r.filter, keysOnly: true,
+				filter: r.filter, keysOnly: true, dynamic: r.dynamic,
 			})
 			if err != nil {
 				return nil, err

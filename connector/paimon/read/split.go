@@ -340,10 +340,89 @@ type splitReader struct {
 	done  bool
 	first []int
 	pick  connector.Pick
+
+	dynamic *connector.Dynamic
+	judge   *judge // of files by it
+	order   []int  // in which sections are read; nil: their own
+	// With dynamic: the section being read, where its rows begin among those of the
+	// split (at least, counting all that its files may have), and rows given of it.
+	section *section
+	bases   []int64
+	base    int64
+	given   int64
+	out     vector.Batch
 }
 
 // Pick implements connector.Picking.
 func (r *splitReader) Pick(first []int, pick connector.Pick) { r.first, r.pick = first, pick }
+
+// Narrow implements connector.Narrowing.
+func (r *splitReader) Narrow(d *connector.Dynamic) {
+	sc := r.split.sc
+	if d.Column >= len(sc.st.schema.Fields) {
+		d = inOrder(d)
+		d.Load = func() *connector.Predicate { return nil }
+	}
+	r.dynamic = d
+	at := int64(0)
+	for _, s := range r.split.sections {
+		r.bases = append(r.bases, at)
+		at += s.most()
+	}
+	if n := len(r.bases); n <= mostOrdered {
+		j := sc.judgeOf()
+		r.order = d.Order(n, func(i int) connector.Bounds { return sc.sectionRange(j, r.split.sections[i], d.Column) })
+		d.Reordered = d.Reordered || r.order != nil
+	}
+}
+
+// mostOrdered is the most sections whose statistics are looked at for an order.
+const mostOrdered = 1 << 12
+
+// most is an upper bound of the positions of a section's rows.
+func (s *section) most() int64 { return (s.rows + 1) * int64(max(s.parts, 1)) }
+
+// take makes a section current.
+func (r *splitReader) take() *section {
+	at := r.next
+	if r.order != nil {
+		at = r.order[at]
+	}
+	r.next++
+	if r.dynamic != nil {
+		r.base, r.given = r.bases[at], 0
+	}
+	r.section = r.split.sections[at]
+	return r.section
+}
+
+// placed gives a batch the place of its rows in the split.
+func (r *splitReader) placed(b *vector.Batch) *vector.Batch {
+	r.out = *b
+	at := r.given
+	if r.section.runs == nil {
+		at = b.Seq // of the one file
+	}
+	r.out.Seq = r.base + at
+	r.given += int64(b.Len)
+	return &r.out
+}
+
+// beyond reports whether no row of a section can satisfy the condition that
+// changes.
+func (r *splitReader) beyond(s *section) (bool, error) {
+	if r.dynamic == nil || s.runs != nil || s.family != nil {
+		return false, nil
+	}
+	if r.judge == nil {
+		r.judge = r.split.sc.judgeOf()
+	}
+	beyond, err := r.judge.beyond(s.file, r.dynamic)
+	if beyond {
+		r.split.sc.lateFile()
+	}
+	return beyond, err
+}
 
 // Next implements connector.BatchReader.
 func (r *splitReader) Next(ctx context.Context) (*vector.Batch, error) {
@@ -355,14 +434,24 @@ func (r *splitReader) Next(ctx context.Context) (*vector.Batch, error) {
 			if r.next == len(r.split.sections) {
 				return nil, nil
 			}
-			r.cur, r.err = r.split.sc.open(ctx, r.split.sections[r.next])
+			s := r.take()
+			var beyond bool
+			if beyond, r.err = r.beyond(s); r.err != nil {
+				return nil, r.err
+			}
+			if beyond {
+				continue
+			}
+			r.cur, r.err = r.split.sc.open(ctx, s)
 			if r.err != nil {
 				return nil, r.err
+			}
+			if n, ok := r.cur.(connector.Narrowing); ok && r.dynamic != nil {
+				n.Narrow(r.dynamic)
 			}
 			if p, ok := r.cur.(connector.Picking); ok && r.pick != nil {
 				p.Pick(r.first, r.pick)
 			}
-			r.next++
 		}
 		b, err := r.cur.Next(ctx)
 		if err == nil && b == nil {
@@ -374,6 +463,9 @@ func (r *splitReader) Next(ctx context.Context) (*vector.Batch, error) {
 			return nil, err
 		}
 		if b != nil && b.Rows() > 0 {
+			if r.dynamic != nil {
+				return r.placed(b), nil
+			}
 			return b, nil
 		}
 	}
@@ -412,6 +504,16 @@ type rawReader struct {
 	out   vector.Batch
 	first []int
 	pick  connector.Pick
+
+	dynamic *connector.Dynamic
+}
+
+// Narrow implements connector.Narrowing.
+func (r *rawReader) Narrow(d *connector.Dynamic) {
+	if r.s.runs != nil {
+		d = inOrder(d)
+	}
+	r.dynamic = d
 }
 
 // Pick implements connector.Picking.
@@ -440,7 +542,12 @@ func (r *rawReader) Next(ctx context.Context) (*vector.Batch, error) {
 			if e == nil {
 				return nil, nil
 			}
-			f, err := r.sc.openFile(ctx, e, fileOptions{kinds: r.s.deletes, filter: r.sc.filter, part: int(r.s.part), parts: int(r.s.parts)})
+			if r.s.runs != nil && r.sc.beyond(e, r.dynamic, false) {
+				r.sc.lateFile()
+				r.next++
+				continue
+			}
+			f, err := r.sc.openFile(ctx, e, fileOptions{kinds: r.s.deletes, filter: r.sc.filter, dynamic: r.dynamic, part: int(r.s.part), parts: int(r.s.parts)})
 			if err != nil {
 				return nil, err
 			}
