@@ -95,6 +95,13 @@ func Complete(s State) (concurrent bool, err error) {
 	return false, nil
 }
 
+// Selects reports whether the results of a state's groups, added as rows to another
+// state of the aggregate, are as good as merging them.
+func Selects(s State) bool {
+	_, ok := s.(*pickState)
+	return ok
+}
+
 // IsAggregate reports whether name, of any case, is an aggregate function.
 func IsAggregate(name string) bool {
 	_, ok := aggregates[upper(name)]

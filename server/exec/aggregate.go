@@ -47,6 +47,7 @@ func (c compiler) grouped(in pipe, keys []expr.Expr, calls []expr.Aggregate, arg
 		name = "distinct rows"
 	}
 	g.op = c.grower(name)
+	g.divisible = len(keys) > 0
 	for _, s := range g.empty().states {
 		s.Grow(1)
 		width := 0
@@ -54,7 +55,9 @@ func (c compiler) grouped(in pipe, keys []expr.Expr, calls []expr.Aggregate, arg
 			width = len(cols)
 		}
 		g.widths = append(g.widths, width)
+		g.divisible = g.divisible && (width > 0 || expr.Selects(s))
 	}
+	g.slot()
 	return pipe{start: func(ctx context.Context) ([]phase, error) {
 		phases, err := in.start(ctx)
 		if err != nil {
@@ -78,8 +81,13 @@ type grouping struct {
 
 	widths []int // columns of each aggregate that has one row a group when it is spilled, else 0
 
+	uniq      []expr.Expr // the arguments of all calls, each once
+	slots     [][]int     // of each call's arguments in uniq
+	divisible bool        // groups can be kept in partitions
+
 	mu      sync.Mutex
 	all     *groups       // of the ranges that were delivered, nil at first
+	many    *partitioned  // in place of all when there are many groups
 	file    *spill.Writer // what was spilled, nil: nothing
 	flushed bool          // all is in the file
 }
@@ -91,6 +99,15 @@ type groups struct {
 	states []expr.State
 	acct   account
 	number int // of the range, from 1
+
+	// See partitioned.
+	rows      int      // added to the table, or to raw, since the last decision that changed something
+	asRows    bool     // rows go to raw
+	raw       rowStore // keys and arguments
+	rawHashes []uint64
+	cols      []*vector.Vec
+	chunks    []*chunk
+	waiting   int64 // bytes in chunks
 }
 
 func (g *grouping) empty() *groups {
@@ -101,6 +118,24 @@ func (g *grouping) empty() *groups {
 	return s
 }
 
+// slot finds arguments that several calls have.
+func (g *grouping) slot() {
+	known := map[string]int{}
+	for _, args := range g.args {
+		slots := make([]int, len(args))
+		for i, a := range args {
+			at, ok := known[a.Key()]
+			if !ok || a.Traits()&expr.Volatile != 0 {
+				at = len(g.uniq)
+				known[a.Key()] = at
+				g.uniq = append(g.uniq, a)
+			}
+			slots[i] = at
+		}
+		g.slots = append(g.slots, slots)
+	}
+}
+
 // run aggregates the rows of one range.
 func (g *grouping) run(ctx context.Context, number int, op operator) (*groups, error) {
 	s := g.empty()
@@ -108,8 +143,7 @@ func (g *grouping) run(ctx context.Context, number int, op operator) (*groups, e
 	var (
 		ids  []uint32
 		keys = make([]*vector.Vec, len(g.keys))
-		seen = map[string]*vector.Vec{} // arguments computed for this batch
-		args []*vector.Vec
+		vals = make([]*vector.Vec, len(g.uniq))
 	)
 	for {
 		b, err := op.Next(ctx)
@@ -124,42 +158,36 @@ func (g *grouping) run(ctx context.Context, number int, op operator) (*groups, e
 		if n == 0 {
 			continue
 		}
-		var groups []uint32
-		if len(g.keys) > 0 {
-			for i, k := range g.keys {
-				if keys[i], err = k.Eval(g.x.env.Expr, b); err != nil {
-					return nil, err
-				}
-			}
-			if cap(ids) < n {
-				ids = make([]uint32, n)
-			}
-			groups = ids[:n]
-			if err := s.table.find(keys, b.Sel, n, groups); err != nil {
+		for i, k := range g.keys {
+			if keys[i], err = k.Eval(g.x.env.Expr, b); err != nil {
 				return nil, err
 			}
 		}
-		clear(seen)
-		for i, st := range s.states {
-			if len(g.keys) > 0 {
-				st.Grow(s.table.size())
-			} else {
-				st.Grow(1)
-			}
-			args = args[:0]
-			for _, a := range g.args[i] {
-				key := a.Key()
-				v := seen[key]
-				if v == nil || a.Traits()&expr.Volatile != 0 {
-					if v, err = a.Eval(g.x.env.Expr, b); err != nil {
-						return nil, err
-					}
-					seen[key] = v
-				}
-				args = append(args, v)
-			}
-			if err := st.Update(groups, args, b.Sel, n); err != nil {
+		for i, a := range g.uniq {
+			if vals[i], err = a.Eval(g.x.env.Expr, b); err != nil {
 				return nil, err
+			}
+		}
+		if cap(ids) < n {
+			ids = make([]uint32, n)
+		}
+		for at := 0; at < n; {
+			sel, m := b.Sel, n
+			if g.divisible {
+				if m = min(n-at, s.rowsIn()); m < n {
+					sel = piece(b.Sel, at, at+m)
+				}
+			}
+			if s.asRows {
+				s.addRows(keys, vals, sel, m)
+			} else if err := s.update(keys, vals, sel, m, ids[:m]); err != nil {
+				return nil, err
+			}
+			at += m
+			if s.rows += m; g.divisible && s.rows%sampleRows == 0 {
+				if err := s.turn(); err != nil {
+					return nil, err
+				}
 			}
 		}
 		if err := g.keep(ctx, s); err != nil {
@@ -168,8 +196,36 @@ func (g *grouping) run(ctx context.Context, number int, op operator) (*groups, e
 	}
 }
 
+// update adds rows to their groups; ids is room for these.
+func (s *groups) update(keys, vals []*vector.Vec, sel []uint16, n int, ids []uint32) error {
+	var groups []uint32
+	if len(keys) > 0 {
+		groups = ids
+		if err := s.table.find(keys, sel, n, groups); err != nil {
+			return err
+		}
+	}
+	s.cols = s.cols[:0]
+	for i, st := range s.states {
+		if len(keys) > 0 {
+			st.Grow(s.table.size())
+		} else {
+			st.Grow(1)
+		}
+		args := s.cols[:0]
+		for _, at := range s.g.slots[i] {
+			args = append(args, vals[at])
+		}
+		s.cols = args
+		if err := st.Update(groups, args, sel, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (s *groups) bytes() int64 {
-	n := s.table.bytes()
+	n := s.table.bytes() + s.waiting + s.raw.bytes() + int64(cap(s.rawHashes))*8
 	for _, st := range s.states {
 		n += st.Bytes()
 	}

@@ -54,6 +54,11 @@ func (g *grouping) spillAll(ctx context.Context) error {
 		}
 		g.file = w
 	}
+	if g.many != nil {
+		many := g.many
+		g.many = nil
+		return many.flush(ctx)
+	}
 	if g.all == nil || g.flushed {
 		return nil
 	}
@@ -74,7 +79,7 @@ func (g *grouping) spilling() bool {
 // ended is called at the end of a range.
 func (g *grouping) ended(ctx context.Context, s *groups) error {
 	if !g.spilling() {
-		return nil
+		return s.end()
 	}
 	if err := g.spillAll(ctx); err != nil {
 		return err
@@ -92,6 +97,9 @@ func (g *grouping) deliver(ctx context.Context, part *groups) error {
 		return err
 	}
 	defer g.mu.Unlock()
+	if g.many != nil || len(part.chunks) > 0 || g.divisible && g.all != nil && g.all.table.size()+part.table.size() > 4*smallGroups {
+		return g.deliverMany(ctx, part)
+	}
 	if g.all == nil {
 		g.all = part
 		return nil
@@ -121,8 +129,53 @@ func (g *grouping) deliver(ctx context.Context, part *groups) error {
 	return nil
 }
 
+// deliverMany is deliver for groups in partitions.
+func (g *grouping) deliverMany(ctx context.Context, part *groups) (err error) {
+	if g.many == nil {
+		g.many = g.newPartitioned()
+		if g.all != nil {
+			if err := g.many.take(g.all); err != nil {
+				return err
+			}
+			g.all = nil
+		}
+	}
+	if err := g.many.take(part); err != nil || !g.many.due() {
+		return err
+	}
+	// The partitions may need as much again as waits.
+	full := g.op.full(g.many.acct.held)
+	if !full {
+		full, err = g.many.merge()
+	}
+	if err != nil || !full {
+		return err
+	}
+	if g.file, err = g.op.create(ctx); err != nil {
+		return err
+	}
+	many := g.many
+	g.many = nil
+	return many.flush(ctx)
+}
+
 // finish returns the phases of the result.
 func (g *grouping) finish(ctx context.Context) ([]phase, error) {
+	if g.file == nil && g.many != nil {
+		full := g.op.full(g.many.acct.held)
+		if !full {
+			var err error
+			if full, err = g.many.merge(); err != nil {
+				return nil, err
+			}
+		}
+		if !full {
+			return g.many.phases()
+		}
+		if err := g.spillAll(ctx); err != nil {
+			return nil, err
+		}
+	}
 	if g.file == nil {
 		if g.all == nil {
 			g.all = g.empty()
@@ -160,6 +213,9 @@ func (s *groups) count() int {
 
 // flush writes all groups and forgets them.
 func (s *groups) flush(ctx context.Context, w *spill.Writer, level int) error {
+	if err := s.flushChunks(ctx, w, level); err != nil {
+		return err
+	}
 	n := s.count()
 	key := spill.Key{Order: uint64(s.number)}
 	var start [fanout + 1]int32 // of each partition in order
@@ -269,6 +325,26 @@ func (s *groups) flush(ctx context.Context, w *spill.Writer, level int) error {
 		}
 	}
 	s.reset()
+	return nil
+}
+
+// flushChunks writes what came before the groups of the table.
+func (s *groups) flushChunks(ctx context.Context, w *spill.Writer, level int) error {
+	var a absorber
+	s.cutRows()
+	for _, c := range s.chunks {
+		of := s.g.empty()
+		of.number = s.number
+		for p := range parts {
+			if err := of.absorb(&a, c, p); err != nil {
+				return err
+			}
+		}
+		if err := of.flush(ctx, w, level); err != nil {
+			return err
+		}
+	}
+	s.chunks, s.waiting, s.asRows, s.rows = nil, 0, false, 0
 	return nil
 }
 

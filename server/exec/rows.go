@@ -128,6 +128,19 @@ func appendVec(dst, src *vector.Vec, sel []uint16, n int) int64 {
 
 // appendStrings is appendVec for strings and nested kinds.
 func appendStrings(dst, src *vector.Vec, sel []uint16, n int) (long int64) {
+	if sel != nil {
+		sel = sel[:n]
+	}
+	if dst.Kind == vector.Str && (sel != nil || src.Form == vector.Flat && src.Len == n) {
+		at := dst.Len
+		dst.AppendRows(src, sel)
+		for i := range dst.Views[at:] {
+			if l := dst.Views[at+i].Len(); l > 12 {
+				long += int64(l)
+			}
+		}
+		return long
+	}
 	for k := range n {
 		i := k
 		if sel != nil {
