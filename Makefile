@@ -118,6 +118,10 @@ bench-large: ## TPC-H SF10 beside DuckDB, and the time for a row from SF 1 to 10
 bench-growth: ## TPC-H at SF 0.1 and 1: the time for a row may rise by a quarter; needs ../shared
 	go run ./benchmarks/sql --growth 0.1,1 --out benchmarks/RESULTS.md $(BENCH)
 
+.PHONY: bench-threads
+bench-threads: ## joins and aggregates of TPC-H SF1 and ClickBench on 10 M rows with one thread and with two; on idle cores only; needs ../shared
+	go run ./benchmarks/sql --scaling 1,2 --out benchmarks/RESULTS.md $(BENCH)
+
 .PHONY: bench-write bench-commits
 bench-write: build ## memory of 10 M rows written into primary-key tables and compacted, under 512 MiB
 	go run ./benchmarks/paimon --memory --binary bin/thermocline $(BENCH)

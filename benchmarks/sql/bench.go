@@ -24,7 +24,7 @@ type bench struct {
 	rounds, threads                                       int
 	noDuck                                                bool
 	clients, each                                         int
-	growth                                                string
+	growth, scaling                                       string
 
 	python, temp string
 	tables       map[string][]string // by suite
@@ -84,6 +84,17 @@ func (b *bench) run() error {
 			scales = append(scales, sf)
 		}
 		return b.growthRun(scales)
+	}
+	if b.scaling != "" {
+		var threads []int
+		for _, t := range strings.Split(b.scaling, ",") {
+			n, err := strconv.Atoi(t)
+			if err != nil || n < 1 {
+				return fmt.Errorf("--scaling %s: write numbers of threads, such as 1,2", b.scaling)
+			}
+			threads = append(threads, n)
+		}
+		return b.scalingRun(threads)
 	}
 	qs, err := b.queries()
 	if err != nil {

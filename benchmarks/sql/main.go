@@ -6,6 +6,7 @@
 //	go run ./benchmarks/sql --only hits-q29 --profile /tmp/profiles
 //	go run ./benchmarks/sql --base HEAD~5         # beside an older commit
 //	go run ./benchmarks/sql --growth 0.1,1
+//	go run ./benchmarks/sql --scaling 1,2
 //	go run ./benchmarks/sql --clients 100 --memory-limit 2GiB --binary bin/thermocline
 //
 // The generators of ../shared/oracles/duckdb make the data; it is loaded once
@@ -45,6 +46,7 @@ func main() {
 	flag.IntVar(&b.clients, "clients", 0, "instead of measuring, run all queries over the MySQL port within --memory-limit: alone, then by so many clients at a time")
 	flag.IntVar(&b.each, "each", 6, "with --clients: how many queries a client runs")
 	flag.StringVar(&b.growth, "growth", "", "instead, measure TPC-H at these scale factors and compare the time for a row (0.1,1)")
+	flag.StringVar(&b.scaling, "scaling", "", "instead, measure joins and aggregates with these numbers of threads and compare their wall times (1,2)")
 	child := flag.String("child", "", "used by the command itself: serve or load")
 	flag.Parse()
 	var err error
