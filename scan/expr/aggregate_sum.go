@@ -176,6 +176,7 @@ func newSum(ctx *Context, s AggregateSpec) (Aggregate, error) {
 	if err != nil {
 		return nil, err
 	}
+	told := toldPrecision(x)
 	x, t, err := summand(ctx, x)
 	if err != nil {
 		return nil, err
@@ -184,6 +185,9 @@ func newSum(ctx *Context, s AggregateSpec) (Aggregate, error) {
 	if t.Class != Double {
 		d := decimalOf(t)
 		a.typ = TDecimal(min(d.Precision+22, 65), d.Scale)
+		a.typ.Told.Length = toldDecimal(min(told+22, 65), d.Scale, false)
+	} else {
+		toldFloat(s.Args[0], &a.typ)
 	}
 	a.state = func(*Context) State { return newSumState(x.Type(), a.typ, -1) }
 	return a, nil
@@ -196,6 +200,7 @@ func newAvg(ctx *Context, s AggregateSpec) (Aggregate, error) {
 	if err != nil {
 		return nil, err
 	}
+	told := toldPrecision(x)
 	x, t, err := summand(ctx, x)
 	if err != nil {
 		return nil, err
@@ -217,6 +222,10 @@ func newAvg(ctx *Context, s AggregateSpec) (Aggregate, error) {
 		if s.Average == AverageRounded {
 			a.typ.Precision = min(d.Precision+ctx.DivPrecision, 65)
 		}
+		a.typ.Told.Length = toldDecimal(min(told+ctx.DivPrecision, 65), a.typ.Scale, false)
+	} else if toldFloat(s.Args[0], &a.typ); a.typ.Scale != NotFixed {
+		a.typ.Scale += ctx.DivPrecision
+		a.typ.Told.Length += ctx.DivPrecision
 	}
 	if s.Average != AverageRounded {
 		a.text = fmt.Sprintf(" as %d", s.Average)

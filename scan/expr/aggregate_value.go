@@ -41,12 +41,14 @@ func newPick(ctx *Context, s AggregateSpec, want int) (Aggregate, error) {
 		return nil, err
 	}
 	t := x.Type()
+	t = t.OfExpression()
 	t.Nullable = true
 	if want != 0 && t.Class == Nested {
 		return nil, errs.Unsupportedf(-1, "%s of nested values", upper(s.Name))
 	}
 	if want != 0 && (t.Class == Enum || t.Class == Set) {
 		// MIN and MAX of ENUM compare labels as text.
+		t.Length, t.Told.Form = labelsLength(t), Fixed
 		t.Class, t.Labels = String, nil
 		x = relabel(x, t)
 	}
@@ -475,6 +477,9 @@ func newGroupConcat(ctx *Context, s AggregateSpec) (Aggregate, error) {
 		a.typ.Class = Bytes
 	}
 	a.typ.Coercibility = t.Coercibility
+	if n := ctx.GroupConcatMaxLen; n > 512 {
+		a.typ.Told = Told{Length: n * maxBytes(a.typ), Form: Long}
+	}
 	for _, o := range s.Order {
 		x := o.Expr
 		if l, ok := x.(*LiteralExpr); ok && l.Val.Type.Class == Int && !l.Val.IsNull() {

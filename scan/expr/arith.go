@@ -56,7 +56,9 @@ func init() {
 func newCall(name string, t Type, k kernel, args ...Expr) *call {
 	t.Nullable = false
 	for _, a := range args {
-		t.Nullable = t.Nullable || a.Type().Nullable
+		at := a.Type()
+		t.Nullable = t.Nullable || at.Nullable
+		t.Told.Null = t.Told.Null || at.Told.Null
 	}
 	return &call{name: name, args: args, typ: t, kern: k}
 }
@@ -104,11 +106,13 @@ func arith(ctx *Context, op string, a, b Expr) (Expr, error) {
 	if op == "*" {
 		s := min(da.Scale+db.Scale, 30)
 		t := TDecimal(min(da.Precision+db.Precision, 65), s)
+		t.Unsigned = ta.Unsigned && tb.Unsigned
 		return newCall(op, t, decMultiply, convert(ctx, a, da), convert(ctx, b, db)), nil
 	}
 	s := max(da.Scale, db.Scale)
 	p := min(max(da.Precision-da.Scale, db.Precision-db.Scale)+s+1, 65)
 	t := TDecimal(p, s)
+	t.Unsigned = op == "+" && ta.Unsigned && tb.Unsigned
 	// Operands in the result's kind, so that one loop adds them. Precision
 	// beyond 65 is caught by the check of the sum.
 	return newCall(op, t, decAddSub(op == "-"), convert(ctx, a, TDecimal(p, s)), convert(ctx, b, TDecimal(p, s))), nil
@@ -388,6 +392,9 @@ func negate(ctx *Context, a Expr) (Expr, error) {
 		return nil, err
 	}
 	t := numeric(a)
+	if l, ok := a.(*LiteralExpr); ok && l.hex || a.Type().IsTemporal() {
+		t = TDouble // see realNumber
+	}
 	a = hexArg(a)
 	switch t.Class {
 	case Int:

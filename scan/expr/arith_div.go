@@ -47,11 +47,13 @@ func divide(ctx *Context, a, b Expr) (Expr, error) {
 	}
 	da, db := decimalOf(ta), decimalOf(tb)
 	s := min(da.Scale+ctx.DivPrecision, 30)
-	p := min(da.Precision-da.Scale+db.Scale+s, 65)
+	t := TDecimal(min(da.Precision-da.Scale+db.Scale+s, 65), s)
+	t.Unsigned = ta.Unsigned && tb.Unsigned
+	k := decDivide
 	if quotientDigits(da.Scale, db.Scale, ctx.DivPrecision) == s {
-		return newCall("/", TDecimal(p, s), decDivideCut, convert(ctx, a, da), convert(ctx, b, db)).nullable(), nil
+		k = decDivideCut
 	}
-	return newCall("/", TDecimal(p, s), decDivide, convert(ctx, a, da), convert(ctx, b, db)).nullable(), nil
+	return newCall("/", t, k, convert(ctx, a, da), convert(ctx, b, db)).nullable(), nil
 }
 
 // quotientDigits is how many fraction digits MySQL computes of a quotient: whole
@@ -278,6 +280,7 @@ func modulo(ctx *Context, a, b Expr) (Expr, error) {
 	da, db := decimalOf(ta), decimalOf(tb)
 	s := max(da.Scale, db.Scale)
 	t := TDecimal(min(max(da.Precision-da.Scale, db.Precision-db.Scale)+s, 65), s)
+	t.Unsigned = ta.Unsigned
 	return newCall("%", t, func(ev *evaluation) (*vector.Vec, error) {
 		out := ev.out(t.Physical())
 		return out, ev.each(func(i int) error {

@@ -199,6 +199,7 @@ func (b *binder) node(e syntax.Expr) (Expr, error) {
 		if err != nil {
 			return nil, err
 		}
+		v.Type.toldVariable()
 		l := Literal(v)
 		l.text = "@@" + e.Name
 		return l, nil

@@ -60,7 +60,7 @@ func (s *spec) call(ctx *Context, args []Expr) (Expr, error) {
 		c.typ.Nullable = true
 	}
 	if s.nulls && !s.nullable {
-		c.typ.Nullable = t.Nullable
+		c.typ.Nullable, c.typ.Told.Null = t.Nullable, t.Told.Null
 	}
 	if s.volatile {
 		c.traits, c.perRow = Volatile, true

@@ -60,10 +60,10 @@ func CastType(ctx *Context, t *syntax.DataType) (Type, error) {
 		if n > 24 {
 			return TDouble, nil
 		}
-		return Type{Class: Float, Nullable: true, Scale: NotFixed, Coercibility: 5}, nil
+		return Type{Class: Float, Nullable: true, Scale: NotFixed, Coercibility: 5, Told: Told{Length: 23}}, nil
 	case "REAL":
 		if ctx.Mode.Has(RealAsFloat) {
-			return Type{Class: Float, Nullable: true, Scale: NotFixed, Coercibility: 5}, nil
+			return Type{Class: Float, Nullable: true, Scale: NotFixed, Coercibility: 5, Told: Told{Length: 23}}, nil
 		}
 		return TDouble, nil
 	case "DOUBLE", "DOUBLE PRECISION", "FLOAT8":
@@ -144,7 +144,15 @@ func explicitCast(ctx *Context, e Expr, to Type) (Expr, error) {
 	if to.Class == String || to.Class == Bytes {
 		if length < 0 {
 			to.Length = displayLength(from)
+			to.Told.Length = textLength(from)
+			if to.Class == Bytes {
+				to.Length, to.Told.Length = displayLength(from)*maxBytes(from), from.toldBytes()
+			}
 		}
+		to.Told.Null = true
+	}
+	if to.Class == JSON {
+		to.Told.Null = true
 	}
 	if from.Class == Null {
 		to.Nullable = true
@@ -557,6 +565,7 @@ func collate(ctx *Context, x Expr, name string) (Expr, error) {
 		t.Class = Bytes
 	}
 	t.Collation, t.Coercibility = c.name, 0
+	t.Told.Null, t.Told.Field = true, false
 	r := relabel(x, t)
 	if k, ok := r.(*call); ok {
 		d := *k

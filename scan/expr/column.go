@@ -170,7 +170,7 @@ func fromColumn(f catalog.Field, mysqlType string) (Type, loader, error) {
 			t.Class = Float
 		}
 		if len(m.args) == 2 {
-			t.Scale = m.args[1]
+			t.Scale, t.Told.Length = m.args[1], m.args[0]
 		}
 		return t, nil, nil
 	case catalog.Decimal:
@@ -230,6 +230,7 @@ func fromColumn(f catalog.Field, mysqlType string) (Type, loader, error) {
 		case "char", "varchar":
 			t.Length = m.arg(0, t.Length)
 		}
+		t.declareForm(m.name, f.Type)
 		return t, nil, nil
 	case catalog.Binary, catalog.Varbinary, catalog.Blob:
 		if m.name == "bit" {
@@ -245,6 +246,7 @@ func fromColumn(f catalog.Field, mysqlType string) (Type, loader, error) {
 			}, nil
 		}
 		t.Class, t.Length, t.Collation = Bytes, f.Type.Length, "binary"
+		t.declareForm(m.name, f.Type)
 		return t, nil, nil
 	case catalog.Date:
 		t.Class = Date
@@ -294,6 +296,33 @@ func fromColumn(f catalog.Field, mysqlType string) (Type, loader, error) {
 		}, nil
 	}
 	return unsupported()
+}
+
+// declareForm sets the form of a string column, and the length of TEXT and BLOB
+// columns: declared in MySQL's words, or the stored type's.
+func (t *Type) declareForm(declared string, stored catalog.Type) {
+	if t.Class != String && t.Class != Bytes {
+		return
+	}
+	switch declared {
+	case "char", "binary":
+		t.Told.Form = Fixed
+	case "tinytext", "tinyblob":
+		t.Told.Form, t.Length = Large, 255
+	case "text", "blob":
+		t.Told.Form, t.Length = Large, 65535
+	case "mediumtext", "mediumblob":
+		t.Told.Form, t.Length = Large, 16777215
+	case "longtext", "longblob":
+		t.Told.Form = Large
+	case "":
+		switch {
+		case stored.Kind == catalog.Char || stored.Kind == catalog.Binary:
+			t.Told.Form = Fixed
+		case stored.Kind == catalog.Blob || stored.Length == catalog.MaxLength:
+			t.Told.Form = Large
+		}
+	}
 }
 
 // microsOf cuts nanoseconds to microseconds, towards the past, and reports

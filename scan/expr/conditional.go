@@ -290,6 +290,7 @@ func extreme(ctx *Context, name string, args []Expr) (Expr, error) {
 	if t.Class == Nested || t.Class == Bit {
 		return nil, errs.Unsupportedf(-1, "%s of such values", name)
 	}
+	toldExtreme(args, &t)
 	if t.Class == Null {
 		return Literal(NullValue()), nil
 	}
@@ -381,6 +382,7 @@ func extremeDate(ctx *Context, name string, args []Expr) (Expr, error) {
 		return nil, err
 	}
 	t.Length = displayLength(shown)
+	toldExtreme(args, &t)
 	return convert(ctx, convert(ctx, best, shown), t), nil
 }
 

@@ -487,8 +487,6 @@ func asText(ctx *Context, e Expr) Expr {
 	switch t.Class {
 	case String, Bytes:
 		return e
-	case Bit:
-		return convert(ctx, e, TBytes((t.Length+7)/8))
 	}
 	return convert(ctx, e, textType(ctx, t))
 }
@@ -496,15 +494,17 @@ func asText(ctx *Context, e Expr) Expr {
 // textType is the type of a value's text.
 func textType(ctx *Context, t Type) Type {
 	s := TString(displayLength(t), ctx.collation())
+	s.Told.Length = toldText(t)
 	s.Coercibility = 5
 	switch t.Class {
 	case String:
 		return t
-	case Bytes, Bit:
-		b := TBytes(t.Length)
-		if t.Class == Bytes {
-			b.Coercibility = t.Coercibility
-		}
+	case Bytes:
+		return t
+	case Bit:
+		b := TBytes(displayLength(t))
+		b.Coercibility = t.Coercibility
+		b.Told.Length = toldText(t)
 		return b
 	case Enum, Set:
 		s.Collation, s.Coercibility = t.Collation, t.Coercibility

@@ -31,21 +31,17 @@ func displayLength(t Type) int {
 	case Date:
 		return 10
 	case DateTime, Timestamp:
-		if t.Scale > 0 {
-			return 20 + t.Scale
-		}
-		return 19
+		return 19 + toldFraction(t.Scale)
 	case Time:
-		if t.Scale > 0 {
-			return 11 + t.Scale
-		}
-		return 10
+		return 10 + toldFraction(t.Scale)
 	case Year:
 		return 4
 	case JSON, Nested:
 		return 1 << 30
 	case Bit:
 		return (t.Length + 7) / 8
+	case Enum, Set:
+		return labelsLength(t)
 	}
 	return t.Length
 }

@@ -23,13 +23,16 @@ func (b *binder) jsonValue(e *syntax.JSONValue) (Expr, error) {
 	if jsonOrigin(args[0]) != jNull {
 		return nil, errs.Unsupportedf(-1, "JSON_VALUE of JSON made from dates, times, decimals and binary strings")
 	}
-	t := TString(512, b.ctx.collation())
+	t := TString(512, jsonValueCollation)
 	if e.Returning != nil {
 		if t, err = CastType(b.ctx, e.Returning); err != nil {
 			return nil, err
 		}
 		if (t.Class == String || t.Class == Bytes) && t.Length < 0 {
 			t.Length = 512
+		}
+		if r := e.Returning; t.Class == String && r.Charset == "" && r.Collate == "" && !r.National && !r.Binary && r.Name != "NCHAR" && r.Name != "NVARCHAR" {
+			t.Collation, t.Coercibility = jsonValueCollation, 4
 		}
 	}
 	lit, ok := args[1].(*LiteralExpr)
@@ -127,6 +130,10 @@ func (b *binder) jsonValue(e *syntax.JSONValue) (Expr, error) {
 	}
 	return fold(b.ctx, c), nil
 }
+
+// jsonValueCollation is the collation of texts that JSON_VALUE gives when it is
+// not told another: they compare as JSON does, by code point.
+const jsonValueCollation = "utf8mb4_0900_bin"
 
 // jsonValueType names a type as errors of JSON_VALUE do.
 func jsonValueType(t Type) string {

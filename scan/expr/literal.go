@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -18,6 +19,7 @@ func IntValue(x int64) Value {
 	v.AppendI64(x)
 	t := TBigInt.NotNull()
 	t.Precision = digitsOf(x)
+	t.Told.Length = t.Precision + 1
 	return Value{Type: t, Vec: v.AsConst(1)}
 }
 
@@ -35,6 +37,7 @@ func UintValue(x uint64) Value {
 	v := IntValue(int64(x))
 	v.Type.Unsigned = true
 	v.Type.Precision = 0
+	v.Type.Told.Length = len(strconv.FormatUint(x, 10))
 	return v
 }
 
@@ -145,6 +148,7 @@ func numberLiteral(e *syntax.NumberLit) (Expr, error) {
 			return nil, errs.Userf(errs.IllegalValue, "Illegal double '%s' value found during parsing", e.Text)
 		}
 		v = DoubleValue(x)
+		v.Type.Told.Length = len(e.Text)
 	case syntax.Integer:
 		if u, ok := e.Uint64(); ok {
 			if u > 1<<63-1 {
@@ -171,7 +175,9 @@ func numberLiteral(e *syntax.NumberLit) (Expr, error) {
 		}
 		if i := strings.IndexByte(text, '.'); i >= 0 {
 			// The digits before the point count as written.
-			p := len(strings.TrimLeft(text[:i], "0")) + d.scale
+			whole := len(strings.TrimLeft(text[:i], "0"))
+			v.Type.Told.Length = toldDecimal(max(whole, min(i, 1))+d.scale, d.scale, false)
+			p := whole + d.scale
 			v.Type.Precision = max(p, v.Type.Precision)
 			v = repack(v)
 		}
@@ -248,6 +254,9 @@ func bytesLiteral(ctx *Context, e *syntax.BytesLit) (Expr, error) {
 	}
 	l := Literal(BytesValue([]byte(e.Value)))
 	l.hex, l.bits = e.Charset == "", e.Bits && e.Charset == ""
+	if l.hex {
+		l.Val.Type.Told.Form, l.Val.Type.Unsigned = Digits, !l.bits
+	}
 	l.text = "0x" + strings.ToUpper(hexLower([]byte(e.Value)))
 	return l, nil
 }

@@ -162,11 +162,20 @@ func init() {
 	base("OCT", "An integer in octal.", 8)
 }
 
+// realNumber is toNumeric for the functions that take dates, times and hexadecimal
+// literals for floating point numbers, as they do texts.
+func realNumber(ctx *Context, e Expr) Expr {
+	if l, ok := e.(*LiteralExpr); ok && l.hex || e.Type().IsTemporal() {
+		return asDouble(ctx, e)
+	}
+	return toNumeric(ctx, e)
+}
+
 func abs(ctx *Context, args []Expr) (Expr, error) {
 	if err := isNested(args...); err != nil {
 		return nil, err
 	}
-	x := toNumeric(ctx, args[0])
+	x := realNumber(ctx, args[0])
 	t := x.Type()
 	if t.Class == Int && t.Unsigned {
 		return x, nil
@@ -222,7 +231,7 @@ func whole(ctx *Context, name string, x Expr, mode roundMode) (Expr, error) {
 	if err := isNested(x); err != nil {
 		return nil, err
 	}
-	x = toNumeric(ctx, x)
+	x = realNumber(ctx, x)
 	t := x.Type()
 	switch t.Class {
 	case Int:
@@ -261,7 +270,7 @@ func round(ctx *Context, name string, args []Expr) (Expr, error) {
 	if err := isNested(args...); err != nil {
 		return nil, err
 	}
-	x := toNumeric(ctx, args[0])
+	x := realNumber(ctx, args[0])
 	t := x.Type()
 	digits := Expr(Literal(IntValue(0)))
 	if len(args) == 2 {

@@ -289,6 +289,15 @@ func init() {
 						v.Type = t
 					}
 				}
+				switch name {
+				case "DATABASE":
+					v.Type.Told.Length = 64
+				case "VERSION", "ICU_VERSION":
+					if v.Type.Told.Length = empty; !v.IsNull() {
+						v.Type.Told.Length = len(v.Vec.Bytes(0))
+						v.Type.Nullable = false
+					}
+				}
 				l := Literal(v)
 				l.text = lower(name) + "()"
 				return l, nil
@@ -316,6 +325,7 @@ func init() {
 				if ctx.Session != nil {
 					v = get(ctx.Session)
 				}
+				v.Type.Told.Length = 21
 				l := Literal(v)
 				l.text = lower(name) + "()"
 				return l, nil
@@ -324,7 +334,7 @@ func init() {
 	number("CONNECTION_ID", "The connection's number.", func(s Session) Value { return UintValue(s.ConnectionID()) })
 	number("LAST_INSERT_ID", "The last AUTO_INCREMENT value; 0 here.", func(s Session) Value { return UintValue(s.LastInsertID()) })
 	number("ROW_COUNT", "The rows that the last statement changed.", func(s Session) Value { return IntValue(s.RowCount()) })
-	number("FOUND_ROWS", "The rows of the last SELECT without its LIMIT.", func(s Session) Value { return UintValue(s.FoundRows()) })
+	number("FOUND_ROWS", "The rows of the last SELECT without its LIMIT.", func(s Session) Value { return IntValue(int64(s.FoundRows())) })
 
 	about := func(name, doc string, get func(ctx *Context, t Type) Value) {
 		register(&function{name: name, min: 1, max: 1, class: "information", usage: name + "(x)", doc: doc,

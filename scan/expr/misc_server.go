@@ -53,8 +53,8 @@ func init() {
 			if err := isNested(args[0]); err != nil {
 				return nil, err
 			}
-			t := Type{Class: Int, Width: 4, Coercibility: 5}
-			t.Nullable = true
+			t := TBigInt
+			t.Told.Length = 1
 			c := newCall("BENCHMARK", t, nil, convert(ctx, args[0], TBigInt), args[1])
 			c.nulls = true
 			c.perRow = true

@@ -38,7 +38,7 @@ func Call(ctx *Context, name string, args ...Expr) (Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	return fold(ctx, e), nil
+	return fold(ctx, toldCall(ctx, name, args, e)), nil
 }
 
 // Cast converts e to a type: explicitly, as CAST(e AS …) does.

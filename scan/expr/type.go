@@ -45,6 +45,7 @@ type Type struct {
 	// 5 number, 6 NULL. The lower one wins a comparison.
 	Coercibility uint8
 	Labels       []string // Enum, Set
+	Told         Told     // what clients are told beyond the rest; nothing computes with it
 	// Stored is the lake's type of a column that is passed on as it is stored
 	// (Raw), with class Nested; nil for all else.
 	Stored *catalog.Type

@@ -11,9 +11,9 @@ import (
 var (
 	TNull   = Type{Class: Null, Nullable: true, Coercibility: 6}
 	TBool   = Type{Class: Bool, Nullable: true, Width: 8, Coercibility: 5} // of predicates
-	TBigInt = Type{Class: Int, Nullable: true, Width: 8, Coercibility: 5}
-	TUint64 = Type{Class: Int, Nullable: true, Width: 8, Unsigned: true, Coercibility: 5}
-	TDouble = Type{Class: Double, Nullable: true, Scale: NotFixed, Coercibility: 5}
+	TBigInt = Type{Class: Int, Nullable: true, Width: 8, Coercibility: 5, Told: Told{Length: 21}}
+	TUint64 = Type{Class: Int, Nullable: true, Width: 8, Unsigned: true, Coercibility: 5, Told: Told{Length: 21}}
+	TDouble = Type{Class: Double, Nullable: true, Scale: NotFixed, Coercibility: 5, Told: Told{Length: 23}}
 	TDate   = Type{Class: Date, Nullable: true, Coercibility: 5}
 	TJSON   = Type{Class: JSON, Nullable: true, Collation: "utf8mb4_bin", Coercibility: 2}
 )

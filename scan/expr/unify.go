@@ -92,11 +92,12 @@ func resultType(ctx *Context, op string, es []Expr) (Type, error) {
 		}
 		m.Class, m.Length, m.Labels = String, n, nil
 		if m.Collation == "binary" {
-			m.Class = Bytes
+			m.Class, m.Length = Bytes, mostBytes(es)
 		}
 		t = m
 	}
 	t.Nullable = nullable
+	t.Told = toldMerged(t, es)
 	return t, nil
 }
 
@@ -156,6 +157,9 @@ func merge(a, b Type) (Type, bool) {
 			}
 			return mergeInts(TUint64, asIntType(a)), true
 		case Int:
+			if a.Class == Year && !b.Unsigned && b.Width <= 2 {
+				return Type{Class: Int, Width: 2, Coercibility: 5}, true
+			}
 			return mergeInts(asIntType(a), b), true
 		case Decimal:
 			da := decimalOf(a)
@@ -164,15 +168,13 @@ func merge(a, b Type) (Type, bool) {
 			return t, true
 		case Float:
 			if a.Class == Float || a.Class == Year || asIntType(a).Width <= 3 && a.Class != Decimal {
-				t.Scale = NotFixed
+				t.Scale = mergedScale(a, b)
 				return t, true
 			}
-			return TDouble, true
 		}
-		if a.Class == Double || a.Class == Float {
-			t.Scale = NotFixed
-		}
-		return TDouble, true
+		t = TDouble
+		t.Scale = mergedScale(a, b)
+		return t, true
 	case a.IsTemporal() && b.IsTemporal():
 		s := max(a.Scale, b.Scale)
 		switch {
@@ -187,6 +189,15 @@ func merge(a, b Type) (Type, bool) {
 		return t, true // collations are merged by the caller
 	}
 	return Type{}, false
+}
+
+// mergedScale is the number of fraction digits of a floating point value that is
+// one of two numbers.
+func mergedScale(a, b Type) int {
+	if a.Class == Bit || b.Class == Bit {
+		return NotFixed
+	}
+	return max(toldScale(a), toldScale(b))
 }
 
 func asIntType(t Type) Type {

@@ -31,7 +31,7 @@ const (
 // collation id of text in results, 0 for the column's own.
 func define(col *session.Column, charset uint16) definition {
 	t := &col.Type
-	base := col.OrgTable != "" || col.OrgName != ""
+	base := col.OrgTable != "" || col.OrgName != "" || t.Told.Field
 	d := definition{charset: binaryCollation}
 	numeric := uint16(flagBinary) // of an expression
 	if base {
@@ -44,36 +44,18 @@ func define(col *session.Column, charset uint16) definition {
 	case expr.Null:
 		d.code, d.flags = typeNull, flagBinary
 	case expr.Bool:
-		d.code, d.length, d.flags = typeLongLong, 1, numeric
+		d.code, d.length, d.flags = typeLongLong, uint32(t.ToldLength(base)), numeric
 		if t.Width == 1 {
 			d.code = typeTiny
 		}
 	case expr.Int:
-		d.defineInt(t, base)
-		d.flags = numeric
+		d.code, d.length, d.flags = integerCode(t.Width), uint32(t.ToldLength(base)), numeric
 	case expr.Decimal:
-		d.code, d.flags = typeNewDecimal, numeric
-		d.decimals = byte(t.Scale)
-		d.length = uint32(t.Precision)
-		if t.Scale > 0 {
-			d.length++
-		}
-		if !t.Unsigned {
-			d.length++
-		}
+		d.code, d.length, d.decimals, d.flags = typeNewDecimal, uint32(t.ToldLength(base)), byte(t.Scale), numeric
 	case expr.Float:
-		d.code, d.length, d.decimals, d.flags = typeFloat, 12, byte(t.Scale), numeric
-		if t.Scale != notFixed && t.Precision > 0 {
-			d.length = uint32(t.Precision)
-		}
+		d.code, d.length, d.decimals, d.flags = typeFloat, uint32(t.ToldLength(base)), byte(t.Scale), numeric
 	case expr.Double:
-		d.code, d.length, d.decimals, d.flags = typeDouble, 23, byte(t.Scale), numeric
-		if base {
-			d.length = 22
-		}
-		if t.Scale != notFixed && t.Precision > 0 {
-			d.length = uint32(t.Precision)
-		}
+		d.code, d.length, d.decimals, d.flags = typeDouble, uint32(t.ToldLength(base)), byte(t.Scale), numeric
 	case expr.Date:
 		d.code, d.length, d.flags = typeDate, 10, flagBinary
 	case expr.DateTime, expr.Timestamp:
@@ -83,7 +65,7 @@ func define(col *session.Column, charset uint16) definition {
 		}
 		d.decimals = byte(t.Scale)
 	case expr.Time:
-		d.code, d.length, d.flags, d.decimals = typeTime, 10+fraction(t.Scale), flagBinary, byte(t.Scale)
+		d.code, d.length, d.flags, d.decimals = typeTime, uint32(t.ToldLength(base)), flagBinary, byte(t.Scale)
 	case expr.Year:
 		d.code, d.length, d.flags = typeYear, 4, flagUnsigned|flagZerofill
 		if !base {
@@ -100,16 +82,16 @@ func define(col *session.Column, charset uint16) definition {
 			}
 		}
 	case expr.Bytes:
-		d.defineString(uint64(t.Length), base)
+		d.defineString(t, 1, base)
 		d.flags |= flagBinary
 	case expr.String:
-		d.defineString(4*uint64(t.Length), base)
+		d.defineString(t, 4, base)
 		d.text(t, charset)
 	case expr.Enum, expr.Set:
 		d.defineLabels(t, base)
 		d.text(t, charset)
 	}
-	if !t.Nullable {
+	if !t.Nullable && !t.Told.Null {
 		d.flags |= flagNotNull
 	}
 	if col.Key {
@@ -118,49 +100,64 @@ func define(col *session.Column, charset uint16) definition {
 	return d
 }
 
-func (d *definition) defineInt(t *expr.Type, base bool) {
-	var lengths [2]uint32 // signed, unsigned
-	switch t.Width {
+func integerCode(width int) byte {
+	switch width {
 	case 1:
-		d.code, lengths = typeTiny, [2]uint32{4, 3}
+		return typeTiny
 	case 2:
-		d.code, lengths = typeShort, [2]uint32{6, 5}
+		return typeShort
 	case 3:
-		d.code, lengths = typeInt24, [2]uint32{9, 8}
+		return typeInt24
 	case 4:
-		d.code, lengths = typeLong, [2]uint32{11, 10}
-	default:
-		d.code, lengths = typeLongLong, [2]uint32{20, 20}
-		if !base {
-			lengths = [2]uint32{21, 21}
-		}
+		return typeLong
 	}
-	d.length = lengths[0]
-	if t.Unsigned {
-		d.length = lengths[1]
-	}
-	if t.Length > 0 {
-		d.length = uint32(t.Length)
-	}
+	return typeLongLong
 }
 
-// defineString sets type and length of a string of at most n bytes.
-func (d *definition) defineString(n uint64, base bool) {
-	d.length = uint32(min(n, maxLong))
+// defineString sets type and length of a string of characters of so many bytes.
+func (d *definition) defineString(t *expr.Type, bytes uint64, base bool) {
+	n := bytes * uint64(t.ToldLength(base))
 	if !base {
 		d.decimals = notFixed
 	}
-	switch {
+	switch form := t.Told.Form; {
+	case form == expr.Fixed:
+		d.code = typeString
+	case form == expr.Digits:
+		if d.code, d.decimals = typeVarString, 0; t.Unsigned {
+			d.flags = flagUnsigned
+		}
+	case form == expr.Short:
+		d.code = typeVarString
+	case form == expr.Long && !base:
+		d.code = typeLongBlob
+	case form == expr.OneEnum && base:
+		d.code, d.flags = typeString, flagEnum
+	case form == expr.OneEnum:
+		d.code = typeEnum
+	case form == expr.OneSet && base:
+		d.code, d.flags = typeString, flagSet
+	case form == expr.OneSet:
+		d.code = typeSet
+	case form == expr.Large || form == expr.Long || base && n > maxVarchar:
+		d.code = typeBlob
+		if base {
+			d.flags |= flagBlob
+		}
 	case n <= maxVarchar:
 		d.code = typeVarString
-	case base:
-		d.code = typeBlob
-		d.flags |= flagBlob
 	case n <= maxMedium:
 		d.code = typeMediumBlob
 	default:
 		d.code = typeLongBlob
 	}
+	switch d.code {
+	case typeBlob, typeMediumBlob, typeLongBlob:
+		if !base || t.Told.Field { // MySQL takes the bytes for characters
+			n *= bytes
+		}
+	}
+	d.length = uint32(min(n, maxLong))
 }
 
 func (d *definition) defineLabels(t *expr.Type, base bool) {
@@ -173,10 +170,14 @@ func (d *definition) defineLabels(t *expr.Type, base bool) {
 	}
 	if t.Class == expr.Enum {
 		d.length = uint32(4 * longest)
-		d.flags |= flagEnum
+		if base {
+			d.flags |= flagEnum
+		}
 	} else {
 		d.length = uint32(4 * max(all-1, 0))
-		d.flags |= flagSet
+		if base {
+			d.flags |= flagSet
+		}
 	}
 	if !base {
 		d.decimals = notFixed

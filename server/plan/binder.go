@@ -128,6 +128,8 @@ type result struct {
 	// exact are further columns of node, by position in cols: the exact values of
 	// those that are shown with fewer digits (expr.Rounded).
 	exact map[int]ColID
+	// kept: as a derived table MySQL keeps the rows in a temporary table.
+	kept bool
 }
 
 // value is column i as an expression that computes with its exact value.
@@ -294,7 +296,7 @@ func (b *binder) limited(r *result, lim *syntax.Limit) (*result, error) {
 	if count < 0 && offset == 0 {
 		return r, nil
 	}
-	return &result{node: &Limit{In: r.node, Count: count, Offset: offset}, cols: r.cols, unique: r.unique}, nil
+	return &result{node: &Limit{In: r.node, Count: count, Offset: offset}, cols: r.cols, unique: r.unique, kept: true}, nil
 }
 
 // limitValue reads a number of rows; too large ones mean all.

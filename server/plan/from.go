@@ -79,6 +79,9 @@ func (b *binder) derived(r *result, alias syntax.Ident, names []syntax.Ident, po
 		t.cols = append(t.cols, named{name, c.ID})
 		// Protocols show the derived table, messages its column's name.
 		b.cols[c.ID].Table, b.cols[c.ID].Name = alias.Name, name
+		if r.kept {
+			b.cols[c.ID].Type = b.cols[c.ID].Type.OfField()
+		}
 	}
 	for _, i := range r.unique {
 		t.key = append(t.key, r.cols[i].ID)

@@ -101,7 +101,7 @@ func (b *binder) recursive(c *cte) (*result, error) {
 			}
 		}
 		p.Items = append(p.Items, Item{b.newCol(Column{Name: col.Name, Type: t}), x})
-		id := b.newCol(Column{Name: col.Name, Type: t})
+		id := b.newCol(Column{Name: col.Name, Type: t.OfField()})
 		node.Cols = append(node.Cols, id)
 		node.Lengths = append(node.Lengths, length)
 		out.cols = append(out.cols, b.cols[id])

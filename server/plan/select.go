@@ -251,7 +251,7 @@ func (b *binder) columnText(id ColID) string {
 // finish makes the select list's columns, DISTINCT and the order.
 func (bl *block) finish(distinct bool, keys []*orderKey) (*result, error) {
 	b := bl.b
-	r := &result{}
+	r := &result{kept: distinct || bl.groupBy || len(bl.aggs) > 0 || len(bl.windows) > 0}
 	var items []Item
 	have := colSet{}
 	for _, it := range bl.items {
@@ -261,7 +261,13 @@ func (bl *block) finish(distinct bool, keys []*orderKey) (*result, error) {
 		c := Column{Name: it.name, Type: it.bound.Type()}
 		if id, ok := plainColumn(it.bound); ok {
 			o := b.cols[id]
-			c.Database, c.Table, c.OrgTable, c.OrgName, c.Key, c.field = o.Database, o.Table, o.OrgTable, o.OrgName, o.Key, o.field
+			c.field = o.field
+			if bl.sets == nil { // a rolled up column is an expression
+				c.Database, c.Table, c.OrgTable, c.OrgName, c.Key = o.Database, o.Table, o.OrgTable, o.OrgName, o.Key
+			}
+		}
+		if distinct || bl.groupBy && bl.sets == nil { // MySQL's rows are of a temporary table
+			c.Type = c.Type.OfField()
 		}
 		it.id = b.newCol(c)
 		items = append(items, Item{it.id, it.bound})

@@ -164,6 +164,7 @@ func (b *binder) operate(n *setNode, types []expr.Type) *result {
 	op := &SetOp{Kind: n.kind, All: n.all}
 	names := n.first().cols
 	for c, t := range types {
+		t = t.OfField()
 		id := b.newCol(Column{Name: names[c].Name, Type: t})
 		op.Cols = append(op.Cols, id)
 		out.cols = append(out.cols, b.cols[id])
@@ -211,7 +212,7 @@ func (b *binder) valuesQuery(q *syntax.Values, outer *scope, ctes *cte) (*result
 
 // valueRows makes rows of expressions a table with columns column_0, column_1….
 func (b *binder) valueRows(rows [][]expr.Expr, pos int) (*result, error) {
-	out := &result{}
+	out := &result{kept: true}
 	v := &Values{Rows: make([][]expr.Expr, len(rows))}
 	for c := range rows[0] {
 		col := make([]expr.Expr, len(rows))

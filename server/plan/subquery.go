@@ -132,11 +132,22 @@ func (s *scope) scalar(e *syntax.Subquery) (expr.Expr, error) {
 }
 
 // subplan makes a subquery that is run once.
-func (b *binder) subplan(n Node, id ColID, pos int) expr.Expr {
-	t := b.cols[id].Type
-	t.Nullable = true
+func (b *binder) subplan(n Node, id ColID, pos int) *SubqueryExpr {
+	t := b.cols[id].Type.OfExpression()
+	t.Nullable = t.Nullable || !constantRow(n)
 	b.subplans = append(b.subplans, &Subplan{Plan: n, Col: id, Type: t, Pos: pos})
 	return &SubqueryExpr{Index: len(b.subplans) - 1, typ: t}
+}
+
+// constantRow reports whether a query reads no table and gives exactly one row.
+func constantRow(n Node) bool {
+	switch n := n.(type) {
+	case *Project:
+		return constantRow(n.In)
+	case *Values:
+		return len(n.Rows) == 1
+	}
+	return false
 }
 
 // joined makes a subquery of at most one row pending and returns its columns,
@@ -146,7 +157,7 @@ func (s *scope) joined(n Node, cols []ColID, pos int) ([]ColID, error) {
 	top := &Project{In: n}
 	var ids []ColID
 	for _, c := range cols {
-		t := b.cols[c].Type
+		t := b.cols[c].Type.OfExpression()
 		t.Nullable = true
 		id := b.newCol(Column{Name: b.cols[c].Name, Type: t})
 		ids = append(ids, id)
@@ -169,6 +180,7 @@ func (s *scope) exists(e *syntax.Exists) (expr.Expr, error) {
 		}
 		id := b.newCol(Column{Name: "count(*)", Type: count.Type()})
 		n := b.subplan(&Aggregate{In: &Limit{In: r.node, Count: 1}, Aggs: []Agg{{ID: id, Call: count, Args: count.Args()}}}, id, e.Pos())
+		n.typ.Nullable = false // a count
 		return expr.Call(b.env.Expr, "<>", n, expr.Literal(expr.IntValue(0)))
 	}
 	id := b.newCol(Column{Name: "exists", Type: expr.TBool.NotNull()})

@@ -51,7 +51,7 @@ func (bl *block) tableFunction(t syntax.TableExpr, left *relation) (Node, relati
 	g := &Generate{In: &Values{Rows: [][]expr.Expr{{}}}, Func: f, Args: f.Args()}
 	ref := &tableRef{alias: alias.Name}
 	for i, typ := range f.Types() {
-		id := bl.b.newCol(Column{Name: names[i], Type: typ, Table: alias.Name})
+		id := bl.b.newCol(Column{Name: names[i], Type: typ.OfField(), Table: alias.Name})
 		shown := id
 		if typ.Stored != nil {
 			x, err := expr.Loaded(bl.b.col(id))
