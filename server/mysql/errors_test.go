@@ -62,7 +62,7 @@ func TestStatesAsMySQLSendsThem(t *testing.T) {
 		Error    uint16 `json:"error"`
 		SQLState string `json:"sqlstate"`
 	}
-	load(t, "errors.json", &all)
+	loadMetadata(t, "errors.json", &all)
 	states := map[uint16]string{}
 	for _, x := range all {
 		states[x.Error] = x.SQLState

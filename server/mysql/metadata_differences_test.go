@@ -40,6 +40,25 @@ func init() {
 		"GREATEST of BIT, of dates and JSON, and of dates and texts that are none is refused": `
 			pair-430-greatest pair-451-greatest pair-499-greatest pair-504-greatest pair-565-greatest pair-570-greatest pair-585-greatest
 			pair-590-greatest pair-604-greatest pair-609-greatest pair-622-greatest pair-627-greatest`,
+		"a FLOAT(M,D) or DOUBLE(M,D) column keeps the digits that it was given, and shows D of them": `
+			column-c_float_7_3-binary column-c_double_10_4-binary`,
+		"lake tables have no columns of the types POINT and VECTOR(n)": `
+			column-c_point column-c_vector`,
+		"lake tables compute no columns and no defaults; ZEROFILL is not kept": `
+			column-c_generated column-c_generated-binary column-c_stored column-c_stored-binary column-c_expr_default column-c_expr_default-binary
+			column-c_zerofill column-c_zerofill-binary`,
+		"another account": `
+			show-47-1 show-48-1`,
+		"there are no triggers, no profiles, no binary log and no replicas": `
+			show-55-6 show-59 show-63 show-64-2`,
+		"SHOW MASTER STATUS is understood, as by MySQL 8.0": `
+			show-61`,
+		"EXPLAIN has MySQL 8.0's table when no format is named, in its own types": `
+			show-65 show-66-10 show-66-11 show-66-12 show-67-1 show-68-1`,
+		"refused by name": `
+			show-69 show-70 show-71 show-72`,
+		"a text that MySQL has in another length": `
+			show-87-2 show-97-4`,
 		"GREATEST of JSON is told as a LONGTEXT; MySQL has a VARCHAR of 4 GB": `
 			pair-760-greatest pair-761-greatest`,
 	} {

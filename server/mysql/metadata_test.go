@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -236,4 +237,120 @@ func recordedShort(t *testing.T, raw json.RawMessage) string {
 		d.Flags = append(d.Flags, f.(string))
 	}
 	return told(d)
+}
+
+// sameOr is a definition, or "same" for the one of the text protocol.
+type sameOr struct{ *recorded }
+
+func (s *sameOr) UnmarshalJSON(b []byte) error {
+	if string(b) == `"same"` {
+		return nil
+	}
+	return json.Unmarshal(b, &s.recorded)
+}
+
+// Columns of every type: their definitions in both protocols and their values as
+// text and in binary rows.
+func TestColumnMetadata(t *testing.T) {
+	w := metadataPort(t)
+	var all []struct {
+		Text      recorded        `json:"text"`
+		Prepare   sameOr          `json:"prepare"`
+		Execute   sameOr          `json:"execute"`
+		Value     json.RawMessage `json:"value"`
+		BinaryRow string          `json:"binary_row"`
+	}
+	loadMetadata(t, "column-types.json", &all)
+	d := differ{t: t, reasons: metadataDifferences}
+	for _, x := range all {
+		id := "column-" + x.Text.Name
+		sql := "SELECT " + x.Text.Name + " FROM types WHERE id = 1"
+		got, res := w.answer(sql)
+		want := told(x.Text)
+		if !strings.HasPrefix(got, "error ") {
+			want += " " + cellText(t, x.Value, res.cols[0])
+			got += " " + fmt.Sprint(cellOf(res.rows[0][0], res.cols[0]))
+		}
+		d.check(id, sql, got, want)
+		p, err := w.prepare(sql)
+		if err != nil {
+			continue // told above
+		}
+		cols, rows, err := w.execute(p.id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		prepare, execute := x.Text, x.Text
+		if x.Prepare.recorded != nil {
+			prepare = *x.Prepare.recorded
+		}
+		if x.Execute.recorded != nil {
+			execute = *x.Execute.recorded
+		}
+		d.check(id+"-binary", sql, told(p.columns[0])+"; "+told(cols[0])+" "+rows[0], told(prepare)+"; "+told(execute)+" "+x.BinaryRow)
+	}
+	t.Logf("%d of %d answers are MySQL's", d.same, d.total)
+}
+
+// kind is what a client chooses a column's type by. Lengths, decimals of texts and
+// further flags of MySQL's system views depend on the expressions that they are
+// made of.
+func kind(d recorded) string {
+	var flags []string
+	for _, f := range []string{"NOT_NULL", "UNSIGNED", "ENUM", "SET"} {
+		if slices.Contains(d.Flags, f) {
+			flags = append(flags, f)
+		}
+	}
+	name := codeNames[d.Code]
+	if d.Code == typeNull { // columns of NULLs only have the type NULL, or are binary strings
+		name = "VAR_STRING"
+	}
+	if strings.HasSuffix(name, "BLOB") {
+		name = "BLOB"
+	}
+	return fmt.Sprintf("%s %s charset %d %s", d.Name, name, d.Charset, strings.Join(flags, " "))
+}
+
+// What SHOW and the information_schema tell of their columns.
+func TestShowMetadata(t *testing.T) {
+	w := metadataPort(t)
+	type shown struct {
+		SQL     string     `json:"sql"`
+		Columns []recorded `json:"columns"`
+		Error   int        `json:"error"`
+		Message string     `json:"message"`
+	}
+	var all []shown
+	loadMetadata(t, "show.json", &all)
+	raw := map[string]json.RawMessage{}
+	loadMetadata(t, "information_schema.json", &raw)
+	for _, name := range slices.Sorted(maps.Keys(raw)) {
+		var x shown
+		if json.Unmarshal(raw[name], &x) == nil && x.Columns != nil {
+			x.SQL = "SELECT * FROM information_schema." + name
+			all = append(all, x)
+		}
+	}
+	d := differ{t: t, reasons: metadataDifferences}
+	for i, x := range all {
+		res, err := w.query(x.SQL)
+		var we *wireError
+		if errors.As(err, &we) || x.Error != 0 {
+			got := "no error"
+			if we != nil {
+				got = fmt.Sprintf("error %d %s", we.code, we.text)
+			}
+			d.check(fmt.Sprintf("show-%d", i+1), x.SQL, got, fmt.Sprintf("error %d %s", x.Error, x.Message))
+			continue
+		}
+		if len(res.cols) != len(x.Columns) {
+			d.check(fmt.Sprintf("show-%d", i+1), x.SQL, fmt.Sprintf("%d columns", len(res.cols)), fmt.Sprintf("%d columns", len(x.Columns)))
+			continue
+		}
+		for k, c := range x.Columns {
+			d.check(fmt.Sprintf("show-%d-%d", i+1, k+1), x.SQL, kind(res.cols[k]), kind(c))
+		}
+	}
+	t.Logf("%d of %d columns are told as MySQL tells them", d.same, d.total)
 }

@@ -298,7 +298,7 @@ func TestQueryAttributes(t *testing.T) {
 func TestStatements(t *testing.T) {
 	_, f, addr := start(t, func(c *Config) { c.MaxStatements, c.MaxPacket = 3, 1<<20 })
 	f.prepare = map[string]session.Prepared{"SELECT a, ? FROM t": {Params: 1, Columns: []session.Column{
-		{Name: "a", Type: expr.TBigInt, Table: "t", OrgTable: "t", OrgName: "a", Database: "shop"}, {Name: "?", Type: expr.TString(10, "")}}}}
+		{Name: "a", Type: expr.Type{Class: expr.Int, Width: 8, Nullable: true}, Table: "t", OrgTable: "t", OrgName: "a", Database: "shop"}, {Name: "?", Type: expr.TString(10, "")}}}}
 	r := rawLogin(t, addr, 0)
 	p := r.do(comStmtPrepare, []byte("SELECT a, ? FROM t"))
 	if want := []byte{0, 1, 0, 0, 0, 2, 0, 1, 0, 0, 0, 0}; !bytes.Equal(p, want) {
@@ -369,7 +369,7 @@ func TestStatements(t *testing.T) {
 func TestFieldList(t *testing.T) {
 	_, f, addr := start(t, nil)
 	f.prepare = map[string]session.Prepared{"SELECT * FROM `pl``ain`": {Columns: []session.Column{
-		{Name: "k", Type: expr.TBigInt.NotNull(), Database: "shop", Table: "plain", OrgTable: "plain", OrgName: "k", Key: true},
+		{Name: "k", Type: expr.Type{Class: expr.Int, Width: 8}, Database: "shop", Table: "plain", OrgTable: "plain", OrgName: "k", Key: true},
 		{Name: "v", Type: expr.TString(20, ""), Database: "shop", Table: "plain", OrgTable: "plain", OrgName: "v"}}}}
 	r := rawLogin(t, addr, 0)
 	p := r.do(comFieldList, []byte("pl`ain\x00%"))

@@ -2,6 +2,7 @@ package mysql
 
 import (
 	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"testing"
 	"time"
@@ -58,22 +59,7 @@ func (c wireClient) query(sql string) (wireResult, error) {
 	n := (&fields{b: p}).lenenc()
 	out := wireResult{rows: [][]*string{}}
 	for range n {
-		f := &fields{b: c.read()}
-		for range 4 { // catalog, database, table, table as it was declared
-			f.str()
-		}
-		d := recorded{Name: string(f.str())}
-		f.str()
-		f.uint(1)
-		d.Charset, d.Length, d.Code = uint16(f.uint(2)), uint32(f.uint(4)), byte(f.uint(1))
-		flags := uint16(f.uint(2))
-		d.Decimals = byte(f.uint(1))
-		for _, x := range flagNames {
-			if flags&x.bit != 0 {
-				d.Flags = append(d.Flags, x.name)
-			}
-		}
-		out.cols = append(out.cols, d)
+		out.cols = append(out.cols, c.column())
 	}
 	for {
 		p := c.read()
@@ -94,6 +80,75 @@ func (c wireClient) query(sql string) (wireResult, error) {
 			row[i] = &s
 		}
 		out.rows = append(out.rows, row)
+	}
+}
+
+// column reads a column definition.
+func (c wireClient) column() recorded {
+	f := &fields{b: c.read()}
+	for range 4 { // catalog, database, table, table as it was declared
+		f.str()
+	}
+	d := recorded{Name: string(f.str())}
+	f.str()
+	f.uint(1)
+	d.Charset, d.Length, d.Code = uint16(f.uint(2)), uint32(f.uint(4)), byte(f.uint(1))
+	flags := uint16(f.uint(2))
+	d.Decimals = byte(f.uint(1))
+	for _, x := range flagNames {
+		if flags&x.bit != 0 {
+			d.Flags = append(d.Flags, x.name)
+		}
+	}
+	return d
+}
+
+// wirePrepared is the answer to COM_STMT_PREPARE.
+type wirePrepared struct {
+	id              uint32
+	params, columns []recorded
+}
+
+// prepare prepares a statement. The error is a *wireError.
+func (c wireClient) prepare(sql string) (out wirePrepared, err error) {
+	p := c.do(comStmtPrepare, []byte(sql))
+	if err := asError(p); err != nil {
+		return out, err
+	}
+	f := &fields{b: p[1:]}
+	out.id = uint32(f.uint(4))
+	columns, params := f.uint(2), f.uint(2)
+	for range params {
+		out.params = append(out.params, c.column())
+	}
+	for range columns {
+		out.columns = append(out.columns, c.column())
+	}
+	return out, nil
+}
+
+// execute runs a prepared statement without parameters and returns its columns and
+// its rows as they came. The error is a *wireError.
+func (c wireClient) execute(id uint32) (cols []recorded, rows []string, err error) {
+	p := c.do(comStmtExecute, put32(nil, id), []byte{0, 1, 0, 0, 0})
+	if err := asError(p); err != nil {
+		return nil, nil, err
+	}
+	if p[0] == 0 {
+		return nil, nil, nil
+	}
+	for range (&fields{b: p}).lenenc() {
+		cols = append(cols, c.column())
+	}
+	for {
+		p := c.read()
+		if err := asError(p); err != nil {
+			return cols, rows, err
+		}
+		if p[0] == 0xfe {
+			return cols, rows, nil
+		}
+		rows = append(rows, hex.EncodeToString(p))
 	}
 }
 

@@ -310,7 +310,7 @@ func listing(l metadata.Listing) (*Result, error) {
 func listed(l metadata.Listing, types []expr.Type) []Column {
 	out := make([]Column, len(l.Fields))
 	for i, f := range l.Fields {
-		out[i] = Column{Name: f.Name, Type: types[i]}
+		out[i] = Column{Name: f.Name, Type: types[i].OfField()} // MySQL asks its tables
 		if l.Table != "" {
 			out[i].Table, out[i].OrgTable, out[i].OrgName = l.Table, l.Table, f.Name
 		}
