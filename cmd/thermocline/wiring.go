@@ -116,6 +116,7 @@ func keepingPages(root *memory.Budget) func(*paimon.Config) {
 	b := share(root, "pages", pageShare)
 	pages := pagecache.New(b.Limit(), b)
 	root.Reclaim(pages)
+	pages.Relieve(heapPressure())
 	return func(c *paimon.Config) { c.Pages = pages }
 }
 

@@ -29,6 +29,11 @@ type Cache struct {
 	ring   []*entry // in no order; hand walks over them for the next to go
 	hand   int
 
+	// over is asked now and then for bytes that the process should give back, nil: it
+	// has none; asks counts the times that it might have been.
+	over func() int64
+	asks int
+
 	// How often pages were wanted lately, by a hash of them: whether they are kept or
 	// not (the frequency sketch of TinyLFU: Einziger, Friedman, Manes, 2017, with one
 	// row). All are halved from time to time.
@@ -57,6 +62,32 @@ func New(limit int64, budget *memory.Budget) *Cache {
 		return nil
 	}
 	return &Cache{limit: limit, budget: budget, files: map[string]map[int64]*entry{}, seed: maphash.MakeSeed()}
+}
+
+// Relieve makes the cache ask over, now and then while pages are wanted, how many bytes
+// the process holds beyond what it should, whoever reserved them or did not, and drop
+// pages of as many. It is called before the cache is used.
+func (c *Cache) Relieve(over func() int64) {
+	if c != nil {
+		c.over = over
+	}
+}
+
+// askEvery is how many wishes there are between two questions to over.
+const askEvery = 64
+
+// relieve asks over when it is time to.
+func (c *Cache) relieve() {
+	if c.over == nil {
+		return
+	}
+	if c.asks++; c.asks < askEvery {
+		return
+	}
+	c.asks = 0
+	if n := c.over(); n > 0 {
+		c.free(n)
+	}
 }
 
 // Used is how many bytes it holds, about.
@@ -98,6 +129,7 @@ func (c *Cache) Load(path string, at int64) any {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.relieve()
 	e := c.files[path][at]
 	if e == nil {
 		return nil
@@ -114,6 +146,7 @@ func (c *Cache) Wants(path string, at, bytes int64) bool {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.relieve()
 	n := c.counter(path, at)
 	c.count(n)
 	if *n < 2 {
@@ -189,6 +222,10 @@ func (c *Cache) Free(n int64) (freed int64) {
 		return 0
 	}
 	defer c.mu.Unlock()
+	return c.free(n)
+}
+
+func (c *Cache) free(n int64) (freed int64) {
 	for freed < n && len(c.ring) > 0 {
 		e := c.ring[len(c.ring)-1]
 		freed += e.bytes

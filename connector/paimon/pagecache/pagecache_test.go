@@ -137,3 +137,26 @@ func TestReclaim(t *testing.T) {
 		t.Error(root.Used())
 	}
 }
+
+// When the process holds too much, pages go.
+func TestRelieve(t *testing.T) {
+	c := New(1<<20, nil)
+	over := int64(0)
+	c.Relieve(func() int64 { return over })
+	for range 3 {
+		for i := range 200 {
+			read(c, "a", int64(i), 1000)
+		}
+	}
+	full := c.Used()
+	if full != 200*(1000+entryBytes) {
+		t.Fatal(full)
+	}
+	over = full / 2
+	for range askEvery {
+		c.Load("a", 0)
+	}
+	if used := c.Used(); used > full/2 || used < full/2-1000-entryBytes {
+		t.Errorf("%d of %d bytes are kept, half are too many", used, full)
+	}
+}
