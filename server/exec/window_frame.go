@@ -52,7 +52,7 @@ func (w *windowing) frame(f *windowFunc, r *windowRows, i int) (start, end int) 
 	case fr.Groups:
 		start, _ = r.groupAt(i, b)
 	case !fr.Rows:
-		start = w.reach(f, r, i, 0)
+		start = w.keyed(f, r, i, 0)
 	case b.Kind == plan.Preceding:
 		start = max(first, row-r.bound(b.N))
 	default:
@@ -67,7 +67,7 @@ func (w *windowing) frame(f *windowFunc, r *windowRows, i int) (start, end int) 
 	case fr.Groups:
 		_, end = r.groupAt(i, b)
 	case !fr.Rows:
-		end = w.reach(f, r, i, 1)
+		end = w.keyed(f, r, i, 1)
 	case b.Kind == plan.Preceding:
 		end = max(first, row+1-r.bound(b.N))
 	default:
@@ -107,9 +107,9 @@ func (r *windowRows) groupAt(i int, b plan.Bound) (start, end int) {
 	return int(r.starts[g]), int(r.starts[g+1])
 }
 
-// reach finds where a frame counted by value begins (side 0) or ends (side 1).
+// keyed finds where a frame counted by value begins (side 0) or ends (side 1).
 // A row whose key is NULL sees its peers; no other row sees NULL keys.
-func (w *windowing) reach(f *windowFunc, r *windowRows, i, side int) int {
+func (w *windowing) keyed(f *windowFunc, r *windowRows, i, side int) int {
 	key, limit := r.vals[f.key[side]], r.vals[f.limit[side]]
 	if key.IsNull(i) || limit.IsNull(i) {
 		if side == 0 {
@@ -118,7 +118,7 @@ func (w *windowing) reach(f *windowFunc, r *windowRows, i, side int) int {
 		return r.peers[i]
 	}
 	if r.pages != nil {
-		return r.pages.reach(f, limit, i, side)
+		return r.pages.keyed(f, limit, i, side)
 	}
 	low, high := r.first[i], r.last[i]
 	// NULLs come first ascending, last descending.

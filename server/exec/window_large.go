@@ -132,6 +132,9 @@ func (p *windowPages) aggregate(ctx context.Context, f *windowFunc, r *windowRow
 		}
 		return repeatedValue(v, r.n), nil
 	}
+	if s := p.sums[f]; s != nil {
+		return p.w.differences(f, r, s, 0, 0, r.n)
+	}
 	if !f.grows() {
 		return p.sliding(ctx, f, r)
 	}

@@ -39,6 +39,7 @@ type windowPages struct {
 
 	totals map[*windowFunc]expr.State // aggregates of the whole partition
 	grown  map[*windowFunc]*grown     // aggregates that grow from page to page
+	sums   map[*windowFunc]*sums      // aggregates that are differences
 	ranges map[rangeEnd]*rangeReach
 
 	loaded []*windowPage // the pages in memory
@@ -86,7 +87,7 @@ func newWindowPages(ctx context.Context, w *windowing) (*windowPages, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &windowPages{w: w, ctx: ctx, out: out, acct: w.op.account(), totals: map[*windowFunc]expr.State{}, grown: map[*windowFunc]*grown{}, ranges: map[rangeEnd]*rangeReach{}}
+	p := &windowPages{w: w, ctx: ctx, out: out, acct: w.op.account(), totals: map[*windowFunc]expr.State{}, grown: map[*windowFunc]*grown{}, sums: map[*windowFunc]*sums{}, ranges: map[rangeEnd]*rangeReach{}}
 	p.most = min(max(w.op.target()/32, 4<<10), 1<<20)
 	column := w.columns
 	for _, e := range w.exprs {
@@ -102,6 +103,8 @@ func newWindowPages(ctx context.Context, w *windowing) (*windowPages, error) {
 		case w.total(f):
 			p.totals[f] = f.call.Agg.NewState(w.x.env.Expr)
 			p.totals[f].Grow(1)
+		case f.call.Agg != nil && !f.grows() && w.subtracts(f):
+			p.sums[f] = &sums{}
 		case f.call.IgnoreNulls:
 			p.ignores = append(p.ignores, f)
 		}
@@ -354,9 +357,9 @@ func (p *windowPages) groupAt(row int, b plan.Bound) (start, end int) {
 	}
 }
 
-// reach is windowing.reach for a row whose key is not NULL; i is its row in limit. Where
+// keyed is windowing.keyed for a row whose key is not NULL; i is its row in limit. Where
 // the frame of the row before began or ended, this one's is near.
-func (p *windowPages) reach(f *windowFunc, limit *vector.Vec, i, side int) int {
+func (p *windowPages) keyed(f *windowFunc, limit *vector.Vec, i, side int) int {
 	key := f.key[side]
 	null := func(at int) bool {
 		page := p.page(at)

@@ -68,3 +68,37 @@ func TestWindowPages(t *testing.T) {
 		}
 	}
 }
+
+// Sums and counts of frames that move forward, which are differences of longer ones,
+// equal those of doubles, which are added up frame by frame.
+func TestWindowDifferences(t *testing.T) {
+	e := newEngine()
+	numbers(t, e, 400)
+	e.spilling(t)
+	const from = "(SELECT i, k, i % 3 AS p, IF(i % 7 = 2, NULL, i * 37 % 101 - 50) AS x, IF(i % 13 = 5, NULL, (i * 31 % 97) + 0.25) AS y, " +
+		"IF(i % 19 = 4, NULL, DATE '0000-01-20' + INTERVAL (i * 5 % 60) DAY) AS d FROM n) AS q"
+	n := 0
+	for _, order := range []string{"ORDER BY x", "ORDER BY y DESC", "ORDER BY i", "ORDER BY d"} {
+		for _, frame := range []string{"ROWS BETWEEN 3 PRECEDING AND 4 FOLLOWING", "ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING", "RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING",
+			"ROWS BETWEEN 9 FOLLOWING AND 20 FOLLOWING", "ROWS BETWEEN 2 FOLLOWING AND 1 FOLLOWING", "GROUPS BETWEEN 2 PRECEDING AND 1 PRECEDING", "RANGE BETWEEN 5 PRECEDING AND 9 FOLLOWING",
+			"ROWS BETWEEN 60 PRECEDING AND CURRENT ROW"} {
+			if strings.HasSuffix(order, " d") {
+				frame = strings.ReplaceAll(frame, "RANGE BETWEEN 5 PRECEDING AND 9 FOLLOWING", "RANGE BETWEEN INTERVAL 1 MONTH PRECEDING AND INTERVAL 3 DAY FOLLOWING")
+			}
+			w := "OVER (" + []string{"", "PARTITION BY p "}[n%2] + order + " " + frame + ")"
+			q := "SELECT * FROM (" + strings.NewReplacer("@", w).Replace("SELECT i, SUM(x) @ a, SUM(x + 0e0) @ b, COUNT(y) @ c, SUM(IF(y IS NULL, 0e0, 1e0)) @ d, AVG(y) @ e, AVG(y + 0e0) @ f, "+
+				"SUM(y) FILTER (WHERE k > 20) @ g, SUM(y + 0e0) FILTER (WHERE k > 20) @ h, COUNT(*) @ k FROM "+from) + ") AS r"
+			n++
+			for _, e.opts = range []scan.Options{{Threads: 1}, {Threads: 1, ForceSpill: true}} {
+				all, err := e.run(q)
+				if err != nil || len(all.rows) != 400 {
+					t.Fatalf("%s: %d rows, %v", q, len(all.rows), err)
+				}
+				wrong, err := e.run(q + " WHERE NOT a <=> b OR c <> COALESCE(d, 0) OR ABS(e - f) > 1e-4 OR (e IS NULL) <> (f IS NULL) OR NOT g <=> h OR k < c")
+				if err != nil || len(wrong.rows) > 0 {
+					t.Errorf("%s: %s %v", q, text(wrong.rows), err)
+				}
+			}
+		}
+	}
+}
