@@ -147,7 +147,7 @@ func TestGroupConcatSettles(t *testing.T) {
 		at.AppendI64(int64(i))
 	}
 	for _, order := range [][]OrderItem{nil, {{Expr: Column(1, TString(20, ""), "k")}}} {
-		for _, limit := range []int{3, 700, 1 << 20} {
+		for _, limit := range []int{3, 700, 4000, 8000, 12000, 1 << 20} {
 			ctx := NewContext()
 			ctx.GroupConcatMaxLen = limit
 			a, err := NewAggregate(ctx, AggregateSpec{Name: "GROUP_CONCAT", Args: []Expr{Column(0, TString(20, ""), "s")}, Distinct: true, Order: order})

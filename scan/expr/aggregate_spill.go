@@ -231,7 +231,7 @@ func (s *concatState) Load(groups []uint32, cols []*vector.Vec) error {
 
 // Settle implements Settling.
 func (s *concatState) Settle() error {
-	s.seen, s.seenBytes = nil, 0
+	s.seen, s.seenBytes, s.settled = nil, 0, true
 	for g := range s.groups {
 		if gr := &s.groups[g]; gr.bytes > s.most() {
 			s.shorten(g)

@@ -518,6 +518,7 @@ type concatState struct {
 	seenBytes int64
 	size      int64 // of the items
 	added     int64 // items that were ever added
+	settled   bool  // items may come that are before others
 }
 
 type concatGroup struct {
@@ -631,7 +632,7 @@ func (s *concatState) add(g int, it concatItem) {
 	s.size += it.bytes()
 	switch limit := s.most(); {
 	case gr.bytes <= limit:
-	case len(s.a.order) == 0 && !gr.full:
+	case len(s.a.order) == 0 && !gr.full && !s.settled:
 		gr.full, gr.last = true, it // the others came before it
 	case (s.a.ordered || gr.full) && gr.bytes > 2*limit+1024 && len(gr.items) > 64:
 		s.shorten(g)
