@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"github.com/thermocline/thermocline/internal/errs"
@@ -44,6 +45,15 @@ type matcher struct {
 	// What the pattern uses that depends on the subject or on its start.
 	dollar, word, caret, fold, multi bool
 	empty                            bool // may match the empty text
+
+	direct *direct // of the same pattern as re, nil: there is none
+	run    directRun
+}
+
+// keptMatcher is the matcher of a pattern and its flags.
+type keptMatcher struct {
+	key string
+	m   *matcher
 }
 
 func regexpCall(ctx *Context, name string, args []Expr, k kernelMaker, ret retFunc) (Expr, error) {
@@ -93,10 +103,16 @@ func regexpCall(ctx *Context, name string, args []Expr, k kernelMaker, ret retFu
 		c.nullable()
 	}
 	kind := t.Physical()
+	var kept atomic.Pointer[keptMatcher] // the last one that was compiled
 	c.kern = func(ev *evaluation) (*vector.Vec, error) {
 		out := ev.out(kind)
 		cache := map[string]*matcher{}
+		constant := ev.args[1].Form == vector.Const && (len(ev.args) <= flagsAt || ev.args[flagsAt].Form == vector.Const)
+		var last *matcher
 		match := func(i int) (*matcher, error) {
+			if constant && last != nil {
+				return last, nil
+			}
 			flags := ""
 			if len(ev.args) > flagsAt {
 				flags = ev.args[flagsAt].String(i)
@@ -104,12 +120,21 @@ func regexpCall(ctx *Context, name string, args []Expr, k kernelMaker, ret retFu
 			key := flags + "/" + ev.args[1].String(i)
 			m := cache[key]
 			if m == nil {
-				var err error
-				if m, err = compileRegexp(ev.args[1].String(i), flags, !coll.binary, name); err != nil {
-					return nil, err
+				if k := kept.Load(); k != nil && k.key == key {
+					mine := *k.m // a search is one goroutine's
+					mine.run = directRun{}
+					m = &mine
+				} else {
+					var err error
+					if m, err = compileRegexp(ev.args[1].String(i), flags, !coll.binary, name); err != nil {
+						return nil, err
+					}
+					clean := *m
+					kept.Store(&keptMatcher{key, &clean})
 				}
 				cache[key] = m
 			}
+			last = m
 			return m, nil
 		}
 		f := k(ev, match)
@@ -123,16 +148,9 @@ func regexpCall(ctx *Context, name string, args []Expr, k kernelMaker, ret retFu
 const foldToSeveral = "ßẞŉǰΐΰևẖẗẘẙẚﬀﬁﬂﬃﬄﬅﬆﬓﬔﬕﬖﬗİ"
 
 // alike reports whether Go's engine and ICU find the same in a subject.
-func (m *matcher) alike(s []byte) bool {
+func (m *matcher) alike(s []byte, ascii bool) bool {
 	if m.re == nil {
 		return false
-	}
-	ascii := true
-	for _, c := range s {
-		if c >= utf8.RuneSelf {
-			ascii = false
-			break
-		}
 	}
 	if m.dollar && len(s) > 0 {
 		switch r, _ := utf8.DecodeLastRune(s); r {
@@ -201,7 +219,13 @@ func (c *Context) regexpError(err error) error {
 
 // matches reports whether a part of s matches.
 func (m *matcher) matches(ctx *Context, s []byte) (bool, error) {
-	if m.alike(s) {
+	ascii := isASCII(s)
+	if m.alike(s, ascii) {
+		if m.direct != nil && (ascii || utf8.Valid(s)) {
+			if loc, known := m.run.find(m.direct, s, 0); known {
+				return loc != nil, nil
+			}
+		}
 		return m.re.Match(s), nil
 	}
 	re, err := m.slow()
@@ -314,6 +338,7 @@ func (m *matcher) translate(flags icu.Flags) error {
 	}
 	m.re = re
 	m.empty = re.MatchString("")
+	m.direct = newDirect(src)
 	return nil
 }
 
@@ -342,15 +367,42 @@ func (ev *evaluation) option(k, i int, def int64) int64 {
 // find calls f for the matches from character position pos until f returns
 // false. Offsets are into s.
 func (m *matcher) find(ctx *Context, s []byte, pos int64, f func(loc []int) bool) error {
-	count := int64(utf8.RuneCount(s))
+	ascii := isASCII(s)
+	count := int64(len(s))
+	if !ascii {
+		count = int64(utf8.RuneCount(s))
+	}
 	if pos < 1 || pos > count && !(pos == 1) {
 		return errs.Userf(errs.RegexpIndex, "Index out of bounds in regular expression search.")
 	}
 	at := byteOffset(s, int(pos-1))
-	if !m.alike(s) || m.caret && (at > 0 || m.empty) {
+	if !m.alike(s, ascii) || m.caret && (at > 0 || m.empty) {
 		return m.findSlow(ctx, s, at, f)
 	}
 	if at == 0 && !m.empty {
+		if m.direct != nil && (ascii || utf8.Valid(s)) {
+			more := true
+			for more && at <= len(s) {
+				loc, known := m.run.find(m.direct, s, at)
+				if !known {
+					break
+				}
+				if loc == nil {
+					return nil
+				}
+				at = loc[1]
+				more = f(loc)
+			}
+			if !more || at > len(s) {
+				return nil
+			}
+			for _, loc := range m.re.FindAllSubmatchIndex(s, -1) { // again from the beginning
+				if loc[0] >= at && !f(loc) {
+					return nil
+				}
+			}
+			return nil
+		}
 		for _, loc := range m.re.FindAllSubmatchIndex(s, -1) {
 			if !f(loc) {
 				return nil
@@ -458,6 +510,7 @@ func regexpSubstr(ev *evaluation, match func(i int) (*matcher, error)) func(i in
 }
 
 func regexpReplace(ev *evaluation, match func(i int) (*matcher, error)) func(i int, out *vector.Vec) error {
+	var buf []byte
 	return func(i int, out *vector.Vec) error {
 		m, err := match(i)
 		if err != nil {
@@ -468,7 +521,7 @@ func regexpReplace(ev *evaluation, match func(i int) (*matcher, error)) func(i i
 		if len(s) == 0 && ev.option(3, i, 1) == 1 {
 			return nil // as MySQL, also where the pattern matches the empty text
 		}
-		var dst []byte
+		dst := buf[:0]
 		at, k := 0, int64(0)
 		var bad error
 		err = m.find(ev.ctx, s, ev.option(3, i, 1), func(loc []int) bool {
@@ -489,7 +542,8 @@ func regexpReplace(ev *evaluation, match func(i int) (*matcher, error)) func(i i
 		if err != nil {
 			return err
 		}
-		out.SetBytes(i, append(dst, s[at:]...))
+		buf = append(dst, s[at:]...)
+		out.SetBytes(i, buf)
 		return nil
 	}
 }
