@@ -307,7 +307,7 @@ func (d *direct) loop(re *syntax.Regexp, least, most int) bool {
 		d.ops = append(d.ops, directOp{code: opLoop, set: set, min: least, max: most, lazy: lazy})
 		return true
 	}
-	if most < 0 && empty(sub) {
+	if most < 0 && mayBeEmpty(sub) {
 		return false
 	}
 	for range least {
@@ -346,19 +346,19 @@ func (d *direct) loop(re *syntax.Regexp, least, most int) bool {
 	return true
 }
 
-// empty reports whether re may match the empty text; it errs towards true.
-func empty(re *syntax.Regexp) bool {
+// mayBeEmpty reports whether re may match the empty text; it errs towards true.
+func mayBeEmpty(re *syntax.Regexp) bool {
 	switch re.Op {
 	case syntax.OpLiteral, syntax.OpCharClass, syntax.OpAnyChar, syntax.OpAnyCharNotNL:
 		return false
 	case syntax.OpCapture, syntax.OpPlus:
-		return empty(re.Sub[0])
+		return mayBeEmpty(re.Sub[0])
 	case syntax.OpRepeat:
-		return re.Min == 0 || empty(re.Sub[0])
+		return re.Min == 0 || mayBeEmpty(re.Sub[0])
 	case syntax.OpConcat:
-		return !slices.ContainsFunc(re.Sub, func(s *syntax.Regexp) bool { return !empty(s) })
+		return !slices.ContainsFunc(re.Sub, func(s *syntax.Regexp) bool { return !mayBeEmpty(s) })
 	case syntax.OpAlternate:
-		return slices.ContainsFunc(re.Sub, empty)
+		return slices.ContainsFunc(re.Sub, mayBeEmpty)
 	}
 	return true
 }
