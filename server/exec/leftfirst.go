@@ -22,9 +22,7 @@ func (c compiler) leftFilters(n *plan.Join) (out []*runtimeFilter) {
 		if col == nil || k.NullSafe || !filterable(k.L.Type()) {
 			continue
 		}
-		if s, at := origin(n.Right, plan.ColID(col.Pos)); s != nil {
-			out = append(out, &runtimeFilter{scan: s, col: at, typ: c.x.typeOf(s.Cols[at].ID), join: n, key: i, fewer: true})
-		}
+		out = c.filtersOf(out, origins(n.Right, plan.ColID(col.Pos), true), runtimeFilterOf{n, i, true})
 	}
 	return out
 }
@@ -81,7 +79,9 @@ func (j *joining) leftFirst(ctx context.Context, left pipe, filters []*runtimeFi
 		return pipe{}, false, err
 	}
 	for i, f := range filters {
-		if v := keys[i]; v != nil && int64(v.Len) == rows.n {
+		if f.first != nil {
+			f.copied()
+		} else if v := keys[i]; v != nil && int64(v.Len) == rows.n {
 			f.take(v, v.Len, &acct)
 		}
 	}

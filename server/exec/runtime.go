@@ -3,6 +3,7 @@ package exec
 import (
 	"math"
 	"math/bits"
+	"slices"
 	"sync/atomic"
 
 	"github.com/thermocline/thermocline/connector"
@@ -30,7 +31,8 @@ type runtimeFilter struct {
 	// in one word a key; Putze, Sanders, Singler, 2007).
 	join        *plan.Join
 	key         int
-	fewer       bool // the build side may lack rows of its tables
+	fewer       bool           // the build side may lack rows of its tables
+	first       *runtimeFilter // whose keys these are, too; nil: this one's own
 	learned     bool
 	least, most int64
 	exact       []uint64
@@ -41,77 +43,104 @@ type runtimeFilter struct {
 	top *topBound // of a top-N
 }
 
+// runtimeFilterOf is the join, and its key, that a filter is of.
+type runtimeFilterOf struct {
+	join  *plan.Join
+	key   int
+	fewer bool
+}
+
 // with returns a compiler for what lies below an operator with filters.
 func (c compiler) with(f []*runtimeFilter) compiler {
 	c.filters = append(c.filters[:len(c.filters):len(c.filters)], f...)
 	return c
 }
 
+// scanColumn is a column of a scan's output.
+type scanColumn struct {
+	scan *plan.Scan
+	col  int
+}
+
 // origin returns the scan that a column of n comes from, and its position there,
 // when rows of the scan can be left out instead of rows of n.
 func origin(n plan.Node, id plan.ColID) (*plan.Scan, int) {
-	for {
-		switch x := n.(type) {
-		case *plan.Scan:
-			for i, c := range x.Cols {
-				if c.ID == id {
-					return x, i
+	if at := origins(n, id, false); len(at) > 0 {
+		return at[0].scan, at[0].col
+	}
+	return nil, 0
+}
+
+// origins returns the columns of scans whose rows can be left out instead of the
+// rows of n with the same value in a column: the column's own, and with equal
+// those that joins below demand to be equal to it, which hold whole numbers.
+func origins(n plan.Node, id plan.ColID, equal bool) []scanColumn {
+	switch x := n.(type) {
+	case *plan.Scan:
+		for i, c := range x.Cols {
+			if c.ID == id {
+				return []scanColumn{{x, i}}
+			}
+		}
+	case *plan.Filter:
+		return origins(x.In, id, equal)
+	case *plan.Project:
+		for _, it := range x.Items {
+			if it.ID == id {
+				if c, ok := it.Expr.(*expr.ColumnExpr); ok {
+					return origins(x.In, plan.ColID(c.Pos), equal)
 				}
 			}
-			return nil, 0
-		case *plan.Filter:
-			n = x.In
-		case *plan.Project:
-			found := false
-			for _, it := range x.Items {
-				if it.ID == id {
-					c, ok := it.Expr.(*expr.ColumnExpr)
-					if !ok {
-						return nil, 0
-					}
-					id, found = plan.ColID(c.Pos), true
-					break
+		}
+	case *plan.Aggregate:
+		// All rows of a group have the key's value: what is left out are whole groups.
+		// A filter that gives up half way leaves groups that lack rows, of keys that it
+		// had not needed.
+		for _, k := range x.Keys {
+			if k.ID == id {
+				if c := numbers(k.Expr); c != nil {
+					return origins(x.In, plan.ColID(c.Pos), equal)
 				}
 			}
-			if !found {
-				return nil, 0
-			}
-			n = x.In
-		case *plan.Aggregate:
-			// All rows of a group have the key's value: what is left out are whole groups.
-			// A filter that gives up half way leaves groups that lack rows, of keys that it
-			// had not needed.
-			found := false
-			for _, k := range x.Keys {
-				if k.ID == id {
-					c := numbers(k.Expr)
-					if c == nil {
-						return nil, 0
-					}
-					id, found = plan.ColID(c.Pos), true
-					break
-				}
-			}
-			if !found {
-				return nil, 0
-			}
-			n = x.In
-		case *plan.Join:
-			if s, col := origin(x.Left, id); s != nil {
-				switch x.Kind {
-				case plan.Inner, plan.Left, plan.Semi, plan.Anti, plan.Mark:
-					return s, col
-				}
-				return nil, 0
-			}
-			if x.Kind != plan.Inner {
-				return nil, 0
-			}
-			n = x.Right
-		default:
-			return nil, 0
+		}
+	case *plan.Join:
+		return joinOrigins(x, id, equal)
+	}
+	return nil
+}
+
+// joinOrigins is origins for a join. Rows of the other side that only such rows
+// find as a match can be left out, too: what becomes of rows that nobody needs
+// does not matter.
+func joinOrigins(x *plan.Join, id plan.ColID, equal bool) []scanColumn {
+	left := slices.Contains(x.Left.Output(), id)
+	switch {
+	case left && (x.Kind == plan.Inner || x.Kind == plan.Left || x.Kind == plan.Semi || x.Kind == plan.Anti || x.Kind == plan.Mark):
+	case !left && (x.Kind == plan.Inner || x.Kind == plan.Right && equal):
+	default:
+		return nil
+	}
+	mine, other := x.Left, x.Right
+	if !left {
+		mine, other = other, mine
+	}
+	out := origins(mine, id, equal)
+	if !equal || x.NullAware { // there a single row of the other side decides for all
+		return out
+	}
+	for _, k := range x.Keys {
+		a, b := numbers(k.L), numbers(k.R)
+		if a == nil || b == nil || k.NullSafe {
+			continue
+		}
+		if !left {
+			a, b = b, a
+		}
+		if plan.ColID(a.Pos) == id {
+			out = append(out, origins(other, plan.ColID(b.Pos), true)...)
 		}
 	}
+	return out
 }
 
 // filterable reports whether a filter can be for values of a type.
@@ -150,9 +179,23 @@ func (c compiler) joinFilters(n *plan.Join) (out []*runtimeFilter) {
 		if col == nil {
 			continue
 		}
-		if s, at := origin(n.Left, plan.ColID(col.Pos)); s != nil {
-			out = append(out, &runtimeFilter{scan: s, col: at, typ: c.x.typeOf(s.Cols[at].ID), join: n, key: i, fewer: fewer})
+		out = c.filtersOf(out, origins(n.Left, plan.ColID(col.Pos), true), runtimeFilterOf{n, i, fewer})
+	}
+	return out
+}
+
+// filtersOf appends filters for columns of scans, all with the same keys.
+func (c compiler) filtersOf(out []*runtimeFilter, places []scanColumn, as runtimeFilterOf) []*runtimeFilter {
+	var first *runtimeFilter
+	for i, p := range places {
+		if slices.Contains(places[:i], p) {
+			continue
 		}
+		f := &runtimeFilter{scan: p.scan, col: p.col, typ: c.x.typeOf(p.scan.Cols[p.col].ID), join: as.join, key: as.key, fewer: as.fewer, first: first}
+		if first == nil {
+			first = f
+		}
+		out = append(out, f)
 	}
 	return out
 }
@@ -191,11 +234,20 @@ const (
 // of them: a build side that spilled teaches nothing.
 func (f *runtimeFilter) learn(j *joining) {
 	f.learned = false
+	if f.first != nil {
+		f.copied()
+		return
+	}
 	n := j.keys.n
 	if j.spill != nil || n != j.rows.n || n == 0 || f.key >= len(j.keys.cols) || !f.fewer && n > cheap {
 		return
 	}
 	f.take(j.keys.cols[f.key], n, &j.acct)
+}
+
+// copied takes the keys of the first filter with the same ones.
+func (f *runtimeFilter) copied() {
+	f.least, f.most, f.exact, f.bloom, f.learned = f.first.least, f.first.most, f.first.exact, f.first.bloom, f.first.learned
 }
 
 // take takes the first n values of v as the keys that the scan's rows may have;

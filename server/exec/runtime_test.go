@@ -52,6 +52,21 @@ insert into e values (NULL, NULL, NULL)`)
 		"select i from (select i, k from n order by i limit 50) x where k = 7 order by i desc limit 3": true,
 		"select count(*) from n join d on n.k = d.k where d.name = 'nobody'":                           true,
 		"select i from n join d on n.k = d.k where d.name = 'null'":                                    false,
+		// Keys that are equal to others below.
+		"select count(*), sum(n.i) from n join e on n.k = e.k join d on d.k = n.k where d.name <> 'x'":                                                                   true,
+		"select count(*), sum(n.i) from n join e on n.k = e.k join d on d.w = e.k where d.name <> 'x'":                                                                   true,
+		"select count(*), count(e.day) from n left join e on e.k = n.k and e.day > '2026-01-08' join d on d.k = n.k where d.name <> 'x'":                                 true,
+		"select count(*) from n join d on d.k = n.k where d.name <> 'x' and not exists (select * from e where e.k = n.k and e.day < '2026-02-01')":                       true,
+		"select count(*) from n join d on d.k = n.k where d.name <> 'x' and exists (select * from e where e.k = n.k and e.day < '2026-02-01')":                           true,
+		"select count(*) from (select n.k from n where n.k not in (select k from e)) x join d on d.k = x.k where d.name <> 'x'":                                          true,
+		"select count(*) from (select n.k from n where n.k not in (select k from e where k > 50)) x join d on d.k = x.k where d.name <> 'x'":                             true,
+		"select d.name, x.f from (select k, k in (select k from e where day > '2026-02-01') f from n group by k) x join d on d.k = x.k order by 1, 2":                    true,
+		"select d.name, x.f from (select k, exists (select * from e where e.k = n.k and day > '2026-02-01') f from n) x join d on d.k = x.k group by 1, 2 order by 1, 2": true,
+		"select d.name, e.day from e right join (select k, count(*) c from n group by k) x on e.k = x.k and e.day < '2026-02-01' join d on d.k = x.k order by 1, 2":      true,
+		"select d.name, count(e.day) from n full join e on e.k = n.k join d on d.k = n.k group by 1 order by 1":                                                          true,
+		"select d.name, count(*) from d join n on n.k = d.k join e on e.k <=> n.k join d c on c.k = e.k where c.name <> 'x' group by 1 order by 1":                       true,
+		"select n.k, e.day from n join e on e.k = n.k order by e.k desc, n.i limit 3":                                                                                    true,
+		"select d.name, y.c from (select e.k, count(*) c from n join e on e.k = n.k group by e.k) y join d on d.k = y.k where d.name <> 'x' order by 1, 2":               true,
 	} {
 		a, err := e.agree(t, q)
 		if err != nil {

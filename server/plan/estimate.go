@@ -7,16 +7,10 @@ import (
 )
 
 // estimate guesses the rows that a plan gives, for choosing between equal plans.
-// Unknown is a million.
 func (o *optimizer) estimate(n Node) float64 {
-	const unknown = 1e6
 	switch n := n.(type) {
 	case *Scan:
-		rows := float64(unknown)
-		if r, _, err := n.Use.Snapshot.RowCount(o.b.ctx); err == nil && r >= 0 {
-			rows = float64(r)
-		}
-		return math.Max(1, rows*selectivity(n.Conds))
+		return math.Max(1, o.factsOf(n.Use).rows*o.selectivity(n.Conds))
 	case *Values:
 		return float64(len(n.Rows))
 	case *CountRows:
@@ -24,12 +18,12 @@ func (o *optimizer) estimate(n Node) float64 {
 	case *SharedScan:
 		return o.sharedRows(n.Of)
 	case *Filter:
-		return math.Max(1, o.estimate(n.In)*selectivity(n.Conds))
+		return math.Max(1, o.estimate(n.In)*o.selectivity(n.Conds))
 	case *Aggregate:
 		if len(n.Keys) == 0 {
 			return 1
 		}
-		return math.Max(1, o.estimate(n.In)/4)
+		return o.groups(n, o.estimate(n.In))
 	case *Expand:
 		return o.estimate(n.In) * float64(len(n.Sets))
 	case *Limit:
@@ -47,44 +41,148 @@ func (o *optimizer) estimate(n Node) float64 {
 		}
 		return rows
 	case *Join:
-		l, r := o.estimate(n.Left), o.estimate(n.Right)
-		switch n.Kind {
-		case Semi, Anti:
-			return math.Max(1, l/2)
-		case Mark, Single:
-			return l
-		}
-		if len(n.Keys) == 0 && len(n.Conds) == 0 {
-			return l * r
-		}
-		if n.Kind == Inner {
-			// As if the smaller table's key were the larger one's foreign key: what is left
-			// of each table leaves its share of the rows.
-			lw, rw := math.Max(1, o.whole(n.Left)), math.Max(1, o.whole(n.Right))
-			return math.Max(1, math.Max(lw, rw)*math.Min(1, l/lw)*math.Min(1, r/rw)*selectivity(n.Conds))
-		}
-		return math.Max(l, r) * selectivity(n.Conds)
+		return o.joined(n)
 	}
 	if in := n.Inputs(); len(in) > 0 {
 		return o.estimate(in[0])
 	}
-	return unknown
+	return unknownRows
+}
+
+// groups guesses the groups of so many rows.
+func (o *optimizer) groups(n *Aggregate, rows float64) float64 {
+	all := 1.0
+	for _, k := range n.Keys {
+		d := 0.0
+		if id, ok := bare(k.Expr); ok {
+			d = o.column(id).distinct
+		}
+		if d == 0 {
+			return math.Max(1, rows/4)
+		}
+		all *= d
+	}
+	return math.Max(1, math.Min(all, rows))
+}
+
+// joined guesses the rows of a join.
+func (o *optimizer) joined(n *Join) float64 {
+	l := o.estimate(n.Left)
+	switch n.Kind {
+	case Mark, Single:
+		return l
+	case Semi:
+		return math.Max(1, l*o.matched(n))
+	case Anti:
+		return math.Max(1, l*math.Max(0.1, 1-o.matched(n)))
+	}
+	r := o.estimate(n.Right)
+	rows := l * r * o.linked(n.Left, n.Right, n.Keys, n.Conds)
+	switch n.Kind {
+	case Left:
+		rows = math.Max(rows, l)
+	case Right:
+		rows = math.Max(rows, r)
+	case Full:
+		rows = math.Max(rows, math.Max(l, r))
+	}
+	return math.Max(1, rows)
+}
+
+// linked guesses the share of all pairs of rows that satisfy a join's conditions.
+// Equalities count together: the values of all keys are as many as the smaller
+// number of what the sides have of them, as if they were a foreign key there.
+func (o *optimizer) linked(left, right Node, keys []EquiKey, conds []expr.Expr) float64 {
+	have := [2]colSet{setOf(left.Output()), setOf(right.Output())}
+	sides := [2]float64{1, 1} // different keys
+	sure := [2]bool{true, true}
+	equal := false
+	add := func(k EquiKey) {
+		equal = true
+		for i, e := range []expr.Expr{k.L, k.R} {
+			d := 0.0
+			if id, ok := bare(e); ok {
+				d = o.column(id).distinct
+			}
+			sides[i] *= d
+			sure[i] = sure[i] && d > 0
+		}
+	}
+	for _, k := range keys {
+		add(k)
+	}
+	var rest []expr.Expr
+	for _, c := range conds {
+		if k, ok := equiKey(c, have[0], have[1]); ok {
+			add(k)
+		} else {
+			rest = append(rest, c)
+		}
+	}
+	share := o.selectivity(rest)
+	if !equal {
+		return share
+	}
+	l, r := o.whole(left), o.whole(right)
+	switch {
+	case sure[0] && sure[1]:
+		return share / math.Max(1, math.Max(math.Min(sides[0], l), math.Min(sides[1], r)))
+	case sure[0]:
+		return share / math.Max(1, math.Max(math.Min(sides[0], l), math.Min(l, r)))
+	case sure[1]:
+		return share / math.Max(1, math.Max(math.Min(sides[1], r), math.Min(l, r)))
+	}
+	return share / math.Max(1, math.Min(l, r))
+}
+
+// matched guesses the share of left rows that have a match in a semi or anti join.
+func (o *optimizer) matched(n *Join) float64 {
+	const unknown = 0.5
+	have := [2]colSet{setOf(n.Left.Output()), setOf(n.Right.Output())}
+	share, known := 1.0, false
+	r := o.estimate(n.Right)
+	add := func(k EquiKey) {
+		a, aok := bare(k.L)
+		b, bok := bare(k.R)
+		if !aok {
+			return
+		}
+		mine, theirs := o.column(a).distinct, r
+		if bok {
+			if d := o.column(b).distinct; d > 0 {
+				theirs = math.Min(theirs, d)
+			}
+		}
+		if mine > 0 {
+			share, known = math.Min(share, theirs/mine), true
+		}
+	}
+	for _, k := range n.Keys {
+		add(k)
+	}
+	for _, c := range n.Conds {
+		if k, ok := equiKey(c, have[0], have[1]); ok {
+			add(k)
+		}
+	}
+	if !known {
+		return unknown
+	}
+	return math.Min(0.9, math.Max(share, 1e-6))
 }
 
 // whole guesses the rows that a plan would give if no condition left any out.
 func (o *optimizer) whole(n Node) float64 {
 	switch n := n.(type) {
 	case *Scan:
-		c := *n
-		c.Conds = nil
-		return o.estimate(&c)
+		return o.factsOf(n.Use).rows
 	case *Filter:
 		return o.whole(n.In)
 	case *Project:
 		return o.whole(n.In)
 	case *Aggregate:
 		if len(n.Keys) > 0 {
-			return math.Max(1, o.whole(n.In)/4)
+			return o.groups(n, o.whole(n.In))
 		}
 	case *Join:
 		switch n.Kind {
@@ -96,20 +194,4 @@ func (o *optimizer) whole(n Node) float64 {
 		}
 	}
 	return o.estimate(n)
-}
-
-// selectivity guesses the share of rows that conditions keep.
-func selectivity(conds []expr.Expr) float64 {
-	s := 1.0
-	for _, c := range conds {
-		switch expr.Operator(c) {
-		case "=":
-			s *= 0.05
-		case "<>", "NOT":
-			s *= 0.9
-		default:
-			s *= 0.3
-		}
-	}
-	return math.Max(s, 1e-4)
 }

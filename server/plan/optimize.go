@@ -7,10 +7,20 @@ import (
 // optimizer runs the rules. Each rule is in a file of its own, with the law it
 // keeps; all of them keep the rows of the plan and the columns that are asked
 // for, and none depends on having run.
-type optimizer struct{ b *binder }
+type optimizer struct {
+	b *binder
+
+	// What estimates know: of tables, and where columns of the plans come from.
+	facts   map[*TableUse]*facts
+	sources map[ColID]source
+	roots   []Node
+	next    int // the first root that is not in sources yet
+	seen    map[*Shared]bool
+}
 
 // optimize rewrites a plan of which the columns need are used.
 func (o *optimizer) optimize(n Node, need []ColID) (Node, error) {
+	o.roots = append(o.roots, n)
 	n = o.pushdown(n, nil)
 	n = o.marks(n, setOf(need))
 	n = o.pushdown(n, nil)

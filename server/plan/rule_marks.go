@@ -20,6 +20,19 @@ func (o *optimizer) marks(n Node, need colSet) Node {
 			}
 		}
 	}
+	if p, ok := n.(*Project); ok { // what nothing reads may name a mark that goes
+		c := *p
+		c.Items = nil
+		inner := colSet{}
+		for _, it := range p.Items {
+			if need[it.ID] {
+				c.Items = append(c.Items, it)
+				inner.addOf(it.Expr)
+			}
+		}
+		c.In = o.marks(p.In, inner)
+		return &c
+	}
 	inner := colSet{}
 	for id := range need {
 		inner[id] = true
@@ -28,7 +41,7 @@ func (o *optimizer) marks(n Node, need colSet) Node {
 		inner.addOf(e)
 	}
 	switch x := n.(type) {
-	case *Distinct:
+	case *Distinct, *OrElse:
 		for _, id := range x.Output() {
 			inner[id] = true
 		}

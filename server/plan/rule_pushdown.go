@@ -304,23 +304,3 @@ func (o *optimizer) pushJoin(n *Join, conds []expr.Expr) Node {
 	j.Right = o.pushdown(n.Right, rc)
 	return filtered(&j, stay)
 }
-
-// rejectsNull reports whether a condition cannot be TRUE when all columns of s
-// that it reads are NULL, and it reads one.
-func rejectsNull(c expr.Expr, s colSet) bool {
-	switch expr.Operator(c) {
-	case "=", "<>", "<", "<=", ">", ">=", "LIKE", "BETWEEN", "IN":
-	default:
-		return false
-	}
-	kids := c.Children()
-	if expr.Operator(c) == "IN" || expr.Operator(c) == "LIKE" {
-		kids = kids[:1]
-	}
-	for _, k := range kids {
-		if id, ok := plainColumn(k); ok && s[id] {
-			return true
-		}
-	}
-	return false
-}

@@ -17,11 +17,13 @@ func (o *optimizer) semis(n Node) Node {
 	if !ok || j.Kind != Semi && j.Kind != Anti {
 		return n
 	}
-	return sink(j)
+	return o.sink(j)
 }
 
-// sink moves j down as far as it goes.
-func sink(j *Join) Node {
+// sink moves j down as far as it goes, but not below a join that leaves less than
+// half of the rows that it would filter there: keys of joins above filter scans
+// anyhow, and what is known to be small is read before the other side.
+func (o *optimizer) sink(j *Join) Node {
 	below, ok := j.Left.(*Join)
 	if !ok || volatileJoin(j) || volatileJoin(below) {
 		return j
@@ -56,15 +58,25 @@ func sink(j *Join) Node {
 		if below.Kind == Semi || below.Kind == Anti {
 			return j // which comes first does not matter
 		}
+		if o.reduces(below, below.Left) {
+			return j
+		}
 		moved.Left = below.Left
-		out.Left = sink(&moved)
+		out.Left = o.sink(&moved)
 	case within(below.Right) && below.Kind == Inner:
+		if o.reduces(below, below.Right) {
+			return j
+		}
 		moved.Left = below.Right
-		out.Right = sink(&moved)
+		out.Right = o.sink(&moved)
 	default:
 		return j
 	}
 	return &out
+}
+
+func (o *optimizer) reduces(j *Join, side Node) bool {
+	return j.Kind == Inner && 2*o.estimate(j) < o.estimate(side)
 }
 
 func volatileJoin(j *Join) bool {

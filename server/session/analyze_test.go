@@ -194,3 +194,56 @@ func TestJavaReadsStatistics(t *testing.T) {
 		}
 	}
 }
+
+// Statistics choose between plans and change no answer, whatever became of the
+// table since.
+func TestStatisticsChoosePlans(t *testing.T) {
+	s := session(t, warehouseIn(t, t.TempDir()), OpenOptions{})
+	script(t, s, `CREATE DATABASE d;
+USE d;
+SET cte_max_recursion_depth = 5000;
+CREATE TABLE f (k INT, c STRING, v INT) WITH ('bucket'='-1');
+INSERT INTO f WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r WHERE n < 4000) SELECT n % 500, CONCAT('c', n % 4), n FROM r;
+CREATE TABLE g (k INT, c STRING, v INT) WITH ('bucket'='-1');
+INSERT INTO g SELECT k, CONCAT('c', k), v FROM f WHERE v <= 2500;
+CREATE TABLE h (k INT, v INT) WITH ('bucket'='-1');
+INSERT INTO h SELECT DISTINCT k, k FROM f WHERE k % 3 = 0`)
+	queries := []string{
+		"SELECT COUNT(*), SUM(f.v) FROM f JOIN g ON f.k = g.k WHERE f.c = 'c1' AND g.v < 600",
+		"SELECT COUNT(*), SUM(f.v) FROM f, g, h WHERE f.k = g.k AND g.k = h.k AND h.v BETWEEN 30 AND 60 AND f.v > 3000",
+		"SELECT COUNT(*) FROM f WHERE EXISTS (SELECT * FROM g WHERE g.k = f.k AND g.v <> f.v) AND NOT EXISTS (SELECT * FROM h WHERE h.k = f.k)",
+		"SELECT h.v, x.n FROM h LEFT JOIN (SELECT k, COUNT(*) AS n FROM g GROUP BY k) x ON x.k = h.k WHERE x.n > 2 ORDER BY 1",
+		"SELECT COUNT(*) FROM f JOIN g ON f.c = g.c JOIN h ON h.k = g.k",
+		"SELECT h.k FROM h WHERE h.k IN (SELECT g.k FROM g WHERE g.v > 100 AND g.v < 110) ORDER BY 1",
+	}
+	var before, plans []string
+	for _, q := range queries {
+		before = append(before, query(t, s, q))
+		plans = append(plans, query(t, s, "EXPLAIN FORMAT=TREE "+q))
+	}
+	query(t, s, "ANALYZE TABLE f, g, h")
+	changed := 0
+	for i, q := range queries {
+		want(t, s, q, before[i])
+		if query(t, s, "EXPLAIN FORMAT=TREE "+q) != plans[i] {
+			changed++
+		}
+	}
+	// A value of c is one in four rows of f.
+	if got := query(t, s, "EXPLAIN FORMAT=TREE "+queries[0]); strings.Index(got, "d.f") > strings.Index(got, "d.g") {
+		t.Errorf("the many rows of f are held in memory:\n%s", got)
+	}
+	if changed == 0 {
+		t.Error("statistics change no plan")
+	}
+	query(t, s, "INSERT OVERWRITE h SELECT v, v FROM f")
+	query(t, s, "INSERT OVERWRITE f SELECT * FROM g WHERE k < 3")
+	var after []string
+	for _, q := range queries {
+		after = append(after, query(t, s, q))
+	}
+	query(t, s, "ANALYZE TABLE f, g, h")
+	for i, q := range queries {
+		want(t, s, q, after[i])
+	}
+}
