@@ -1,7 +1,7 @@
 """Random statements on two servers of the MySQL protocol, answers compared.
 
   sqlfuzz.py --oracle HOST:PORT:USER:PASSWORD --sut HOST:PORT:USER:PASSWORD --queries 100000 [--seed 1]
-             [--kinds query,expr,…] [--out FILE.jsonl] [--print] [--same]
+             [--kinds query,expr,…] [--out FILE.jsonl] [--explained FILE.jsonl] [--print] [--same]
 
 Half of them are queries of ../shared/oracles/sqlfuzz (kind "query"), half those of
 sqlfuzz_grammar.py. Every thousand has a database of its own; seed and number of
@@ -30,6 +30,8 @@ import time
 import pymysql
 from pymysql.constants import FIELD_TYPE as F
 
+import sqlfuzz_binary
+import sqlfuzz_clauses
 import sqlfuzz_grammar
 import sqlfuzz_known
 
@@ -57,7 +59,7 @@ def cell(v, cls):
     if v is None:
         return None
     if isinstance(v, bytes):
-        v = v.decode("utf-8", "surrogateescape")
+        v = v.decode("utf-8", "backslashreplace")
     if cls in ("double", "float"):
         x = float(v)
         return "0" if x == 0 else "%.11g" % x
@@ -104,8 +106,13 @@ class Server:
         try:
             if self.c is None:
                 self.connect()
-            n = self.cur.execute(sql)
-            rows = self.cur.fetchall()
+            if sql.startswith(sqlfuzz_clauses.EXECUTE):
+                parameters, text = sql[len(sqlfuzz_clauses.EXECUTE):].split("*/ ", 1)
+                n, fields, rows = sqlfuzz_binary.execute(self.c, text, json.loads(parameters))
+                d = [f.description() for f in fields]
+            else:
+                n = self.cur.execute(sql)
+                rows, d = self.cur.fetchall(), self.cur.description
             if time.time() - start > SLOW:
                 print(f"slow on {self.dsn.rsplit(':', 2)[0]}: {time.time() - start:.0f} s: {sql[:600]}", flush=True)
         except pymysql.Error as e:
@@ -114,7 +121,6 @@ class Server:
                 self.c = None
                 return {"error": code, "message": f"connection lost: {e}"}
             return {"error": code, "message": str(e.args[1])}
-        d = self.cur.description
         if not d:
             return {"n": n}
         cls = [CLASS.get(x[1], "text") for x in d]
@@ -186,6 +192,7 @@ class Run:
         self.unexplained, self.known, self.refused, self.done = [], collections.Counter(), collections.Counter(), collections.Counter()
         self.start = time.time()
         self.out = open(a.out, "w") if a.out and not a.print else None
+        self.explained = open(a.explained, "w", buffering=1) if a.explained and not a.print else None
 
     def judge(self, seed, n, case, tree=None):
         if case.why == "refused":
@@ -194,6 +201,8 @@ class Run:
         rule = None if self.a.same else sqlfuzz_known.explain(case)
         if rule:
             self.known[rule] += 1
+            if self.explained:
+                self.explained.write(json.dumps(dict(rule=rule.split(":")[0], seed=seed, number=n, kind=case.kind, why=case.why, script=case.script, expected=case.a, got=case.b), ensure_ascii=False) + "\n")
             return
         rec = dict(seed=seed, number=n, kind=case.kind, why=case.why, sql=case.sql, script=case.script[:-1] or None, expected=case.a, got=case.b)
         if tree is not None:
@@ -251,6 +260,7 @@ class Run:
         body()
         for s in servers:
             s.drop(db)
+        self.sut.c = None
 
     def query(self, seed, n, gen):
         while True:
@@ -316,7 +326,8 @@ def main():
     ap.add_argument("--seed", type=int, default=1)
     ap.add_argument("--queries", type=int, default=1000)
     ap.add_argument("--kinds", default="")
-    ap.add_argument("--out", default="")
+    ap.add_argument("--out", default="", help="what is unexplained")
+    ap.add_argument("--explained", default="", help="what a rule explains, to check the rules by")
     ap.add_argument("--print", action="store_true")
     ap.add_argument("--same", action="store_true")
     a = ap.parse_args()

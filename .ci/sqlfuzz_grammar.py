@@ -8,17 +8,20 @@ a collation without case), and constructs that MySQL does not have.
 import random
 import re
 
+from sqlfuzz_clauses import Clauses
+
 COLUMNS = [("id", "int not null", "int"), ("i", "int", "int"), ("b", "bigint", "int"), ("u", "int unsigned", "uint"), ("ti", "tinyint", "int"),
            ("d", "decimal(10,2)", "dec"), ("e", "decimal(20,6)", "dec"), ("f", "double", "dbl"), ("bo", "boolean", "bool"),
            ("s", "varchar(20) collate utf8mb4_general_ci", "gtext"), ("s9", "varchar(20) collate utf8mb4_0900_ai_ci", "text"),
            ("sb", "varchar(20) collate utf8mb4_bin", "btext"), ("dt", "date", "date"), ("ts", "datetime", "datetime"),
-           ("t3", "datetime(3)", "datetime"), ("tm", "time", "time"), ("js", "json", "json"), ("y", "year", "year")]
+           ("t3", "datetime(3)", "datetime"), ("tm", "time", "time"), ("js", "json", "json"), ("y", "year", "year"),
+           ("bu", "bigint unsigned", "big"), ("fl", "float", "flt"), ("vb", "varbinary(20)", "bin")]
 
 
 PATTERNS = ["a%", "%b%", "_", "%", "foo\\_%", "%c ", "É%"]
 
 
-class Gen:
+class Gen(Clauses):
     def __init__(self, seed):
         self.r = random.Random(seed)
         self.depth = 0
@@ -39,6 +42,12 @@ class Gen:
         if kind in ("int", "uint", "bool"):
             n = r.choice([0, 1, 1, 2, 3, 5, 7, 10, 42, 100])
             return str(n if kind != "int" or r.random() < 0.7 else -n) if kind != "bool" else str(n % 2)
+        if kind == "big":
+            return r.choice(["0", "1", "3", "42", "18446744073709551615", "9223372036854775808", "10000000000"])
+        if kind == "flt":
+            return r.choice(["0", "0.5", "-1.25", "16777216", "1024", "3"])
+        if kind == "bin":
+            return r.choice(["''", "'a'", "'A'", "'abc'", "0x00c3a9", "0x61"])
         if kind == "dec":
             return r.choice(["0", "1.5", "-2.25", "0.01", "100", "3.14", "-0.5", "99999.99", "7"])
         if kind == "dbl":
@@ -352,7 +361,7 @@ class Gen:
     def assign(self, c, kind):
         if self.chance(0.15):
             return f"{c} = {self.p('NULL', 'DEFAULT')}"
-        k = {"uint": "int", "gtext": "text", "btext": "text", "year": "int"}.get(kind, kind)
+        k = {"uint": "int", "gtext": "text", "btext": "text", "year": "int", "big": "int", "flt": "dbl", "bin": "text"}.get(kind, kind)
         x = self.any() if self.chance(0.2) else self.e(k)
         return f"{c} = {x}"
 
@@ -543,7 +552,7 @@ class Gen:
             ])())
         return out + ["SELECT * FROM ch ORDER BY id"], True
 
-    KINDS = ("expr expr json date text window window setop group group join dml lateral recursive walk jsontable rollup named overgroups collate collate zone decimal correlated correlated correlated variable mode loose reads").split()
+    KINDS = ("expr expr json date text window window setop group group join dml lateral recursive walk jsontable rollup named overgroups collate collate zone decimal correlated correlated correlated variable mode loose reads").split() + Clauses.MORE
 
     def statement(self):
         kind = self.p(*self.KINDS)

@@ -8,6 +8,7 @@ import re
 import unicodedata
 
 RULES = []
+CHANGES = ("dml", "loose", "reads", "changes")  # the kinds of statements that change rows
 
 
 def rule(f):
@@ -273,7 +274,7 @@ def temporal_text(c):
     """COALESCE, IF, CASE, GREATEST … and aggregates of dates and times store their
     text into a column of numbers, '2024-01-31' as 2024, where dates themselves store
     20240131; here all do."""
-    if c.kind not in ("dml", "loose", "reads") or not re.search(r"COALESCE|IF\(|CASE|GREATEST|LEAST|NULLIF|MAX\(|MIN\(|ADDTIME|SUBTIME", " ".join(c.script)):
+    if c.kind not in CHANGES or not re.search(r"COALESCE|IF\(|CASE|GREATEST|LEAST|NULLIF|MAX\(|MIN\(|ADDTIME|SUBTIME", " ".join(c.script)):
         return False
     if c.a.get("error") in (1265, 1366, 1264) and "error" not in c.b or c.b.get("error") in (1264, 1265) and c.a.get("error") in (1265, 1366, 1264):
         return re.search(r"DATE|DAY|TIME|\.(dt|ts|t3|tm)\b", c.sql) is not None
@@ -295,7 +296,7 @@ def own_scale(c):
         if cls == "dec":
             return re.sub(r"\.?0+$", "", v) if "." in v else v
         return re.sub(r"-?\d+\.\d+", lambda m: re.sub(r"\.?0+$", "", m.group()), v) if cls in ("text", "json") else v
-    return rows(c) and re.search(r"CASE|IF|COALESCE|GREATEST|LEAST|NULLIF|MOD|%|\*|/|@|ELSE|UNION|JSON|LAG|LEAD", c.sql) is not None and pairs(c, lambda v, cls: {"-0": "0", "": "0"}.get(strip(v, cls), strip(v, cls)) if cls != "text" else strip(v, cls))
+    return rows(c) and re.search(r"CASE|IF|COALESCE|GREATEST|LEAST|NULLIF|MOD|%|\*|/|@|ELSE|UNION|JSON|LAG|LEAD|VALUES ROW", c.sql) is not None and pairs(c, lambda v, cls: {"-0": "0", "": "0"}.get(strip(v, cls), strip(v, cls)) if cls != "text" else strip(v, cls))
 
 
 @rule
@@ -332,7 +333,7 @@ def long_time(c):
     is no time: 00:00:00."""
     if c.kind == "loose" and c.why.startswith("count"):
         return re.search(r"\btm = (CRC32|\d{8}|\(?ch\.b|CAST|ABS|BIT)", c.sql) is not None
-    return c.kind in ("dml", "loose") and rows(c) and re.search(r"\d{8}", " ".join(c.script)) is not None and all(x == y or t[0] == "time" and (x, y) == ("838:59:59", "00:00:00") for r, s in zip(c.a["rows"], c.b["rows"]) for x, y, t in zip(r, s, c.a["types"]))
+    return c.kind in CHANGES and rows(c) and re.search(r"\d{8}", " ".join(c.script)) is not None and all(x == y or t[0] == "time" and (x, y) == ("838:59:59", "00:00:00") for r, s in zip(c.a["rows"], c.b["rows"]) for x, y, t in zip(r, s, c.a["types"]))
 
 
 @rule
@@ -345,6 +346,6 @@ def user_decimal(c):
 def zero_date(c):
     """INSERT IGNORE and non-strict modes store NULL for what is no date, not
     0000-00-00, which lake tables do not have."""
-    if c.why.startswith("count") and c.kind in ("dml", "loose", "reads"):
+    if c.why.startswith("count") and c.kind in CHANGES:
         return c.ask("SELECT COUNT(*) > 0 FROM ch WHERE CAST(dt AS CHAR) LIKE '0000%' OR CAST(ts AS CHAR) LIKE '0000%' OR CAST(t3 AS CHAR) LIKE '0000%'").get("rows") == [["1"]]
-    return c.kind in ("dml", "loose", "reads") and rows(c) and pairs(c, lambda v, cls: None if v and cls in ("date", "datetime", "timestamp") and v.startswith("0000-00-00") else v)
+    return c.kind in CHANGES and rows(c) and pairs(c, lambda v, cls: None if v and cls in ("date", "datetime", "timestamp") and v.startswith("0000-00-00") else v)

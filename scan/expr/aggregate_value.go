@@ -46,6 +46,9 @@ func newPick(ctx *Context, s AggregateSpec, want int) (Aggregate, error) {
 	if want != 0 && t.Class == Nested {
 		return nil, errs.Unsupportedf(-1, "%s of nested values", upper(s.Name))
 	}
+	if want != 0 && t.Class == String && t.Coercibility == 1 {
+		return nil, collationMix(lower(s.Name), nil, t, t)
+	}
 	if want != 0 && (t.Class == Enum || t.Class == Set) {
 		// MIN and MAX of ENUM compare labels as text.
 		t.Length, t.Told.Form = labelsLength(t), Fixed

@@ -462,7 +462,7 @@ func negate(ctx *Context, a Expr) (Expr, error) {
 
 // bitInt is the integer type in which an operand of a bit operation is read.
 func bitInt(e Expr) Type {
-	if t := numeric(e); t.Class == Int && t.Unsigned || t.Class == Decimal {
+	if t := numeric(e); t.Class == Int && t.Unsigned {
 		return TUint64
 	}
 	return TBigInt

@@ -56,11 +56,20 @@ func aggregateCollations(op string, compared bool, ts []Type) (Type, error) {
 			out, started = t, true
 			continue
 		}
-		if mixed && out.Collation == t.Collation && t.Coercibility <= 2 && t.Coercibility != 1 {
-			out, mixed = t, false // the binary collation itself settles it
+		if mixed && out.Collation == t.Collation && t.Coercibility == 0 {
+			out, mixed = t, false // the binary collation, written, settles it
 			continue
 		}
 		if out.Collation == t.Collation {
+			switch {
+			case mixed:
+				continue
+			case out.Coercibility == 1 && t.Coercibility <= 2:
+				out.Coercibility = t.Coercibility
+				continue
+			case t.Coercibility == 1 && out.Coercibility <= 2:
+				continue
+			}
 			out.Coercibility = min(out.Coercibility, t.Coercibility)
 			continue
 		}
@@ -89,6 +98,8 @@ func aggregateCollations(op string, compared bool, ts []Type) (Type, error) {
 			continue
 		}
 		switch {
+		case mixed && t.Coercibility == 2:
+			out, mixed = t, false
 		case mixed, t.Coercibility == 1:
 		case out.Coercibility == 1:
 			out = t

@@ -377,6 +377,7 @@ func textAsDate(ctx *Context, e Expr, t Type, date Expr) Expr {
 
 // compare resolves =, <>, <, <=, >, >= and <=>.
 func compare(ctx *Context, op string, a, b Expr) (Expr, error) {
+	a, b = yearConstants(a, b)
 	return compareFor(ctx, op, op, a, b)
 }
 

@@ -29,7 +29,8 @@ func init() {
 		resolve: func(ctx *Context, args []Expr) (Expr, error) { return coalesce(ctx, "COALESCE", args) }})
 	register(&function{name: "NULLIF", min: 2, max: 2, class: "control", usage: "NULLIF(x, y)", doc: "NULL where x = y, else x.",
 		resolve: func(ctx *Context, args []Expr) (Expr, error) {
-			eq, err := compareFor(ctx, "nullif", "=", args[0], args[1])
+			l, r := yearConstants(args[0], args[1])
+			eq, err := compareFor(ctx, "nullif", "=", l, r)
 			if err != nil {
 				return nil, err
 			}

@@ -79,7 +79,7 @@ func formatNumber(ctx *Context, args []Expr) (Expr, error) {
 			n := int(max(0, min(intAt(ev.args[1], i), 30)))
 			var text []byte
 			if tx.Class == Double {
-				text = strconv.AppendFloat(nil, roundDouble(floatAt(ev.args[0], i), n, false), 'f', n, 64)
+				text = shortDouble(roundDouble(floatAt(ev.args[0], i), n, false), n)
 			} else {
 				text = vector.FormatDecimalBig(nil, d(i).rescale(n), n)
 			}
@@ -88,6 +88,23 @@ func formatNumber(ctx *Context, args []Expr) (Expr, error) {
 		return out, nil
 	}
 	return c, nil
+}
+
+// shortDouble writes x with n fraction digits, zeros behind the fewest digits
+// that are x.
+func shortDouble(x float64, n int) []byte {
+	text := strconv.AppendFloat(nil, x, 'f', -1, 64)
+	frac := 0
+	if k := bytes.IndexByte(text, '.'); k >= 0 {
+		frac = len(text) - k - 1
+	}
+	switch {
+	case frac > n:
+		return strconv.AppendFloat(nil, x, 'f', n, 64)
+	case frac == 0 && n > 0:
+		text = append(text, '.')
+	}
+	return append(text, strings.Repeat("0", n-frac)...)
 }
 
 // localeStyle is the style of a locale named by a row; one that is not known warns.

@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"bytes"
 	"math"
 	"strings"
 	"unicode/utf8"
@@ -25,6 +26,7 @@ type JSONColumn struct {
 	Kind             JSONColumnKind
 	Name             string
 	Type             Type // but for nested paths
+	Padded           bool // CHAR: texts lose the blanks at their end
 	Path             string
 	OnEmpty, OnError JSONOn
 	Columns          []JSONColumn // nested
@@ -273,6 +275,9 @@ func (r *jsonTableRow) store(c *jsonColumn, out *vector.Vec, v *jsonValue) error
 		return nil
 	case Double, Float:
 		x, ok := jsonNumber(v.appendText(nil))
+		if v.kind == jString && v.s == "" {
+			ok = true // 0, as MySQL reads an empty text for doubles only
+		}
 		if !ok || v.kind == jString && strings.TrimRight(v.s, " ") != v.s {
 			return invalid("DOUBLE")
 		}
@@ -300,7 +305,14 @@ func (r *jsonTableRow) store(c *jsonColumn, out *vector.Vec, v *jsonValue) error
 		}
 		return nil
 	case String:
+		// Blanks at the end are cut, other characters are not.
 		s := v.plain()
+		if c.Padded {
+			s = bytes.TrimRight(s, " ")
+		}
+		for n := utf8.RuneCount(s) - t.Length; n > 0 && len(s) > 0 && s[len(s)-1] == ' '; n-- {
+			s = s[:len(s)-1]
+		}
 		if utf8.RuneCount(s) > t.Length {
 			return outOfRange
 		}

@@ -287,3 +287,69 @@ func TestWindowKeysBeforeFrames(t *testing.T) {
 		{`select count(*) over (order by id range between 10 following and 10 preceding) from b`, `error 3586`},
 	})
 }
+
+// TestYearConstants: a constant beside a YEAR column is a year, of one or two
+// digits one of 1970 to 2069; beside what is computed of years, in CASE, and among
+// several items of IN it is a number.
+func TestYearConstants(t *testing.T) {
+	e := newEngine("yc")
+	e.must(t, `create table yy (id int, y year);
+insert into yy values (1,1970),(2,1999),(3,2001),(4,2024),(5,2069)`)
+	e.answers(t, [][2]string{
+		{`select group_concat(id order by id) from yy where y > 1`, `4,5`},
+		{`select group_concat(id order by id) from yy where 70 = y or y = '24' or y = 1.0`, `1,3,4`},
+		{`select group_concat(id order by id) from yy where y between 1 and 30`, `3,4`},
+		{`select group_concat(id order by id) from yy where y between 1 and 99`, `NULL`},
+		{`select group_concat(id order by id) from yy where y in (70, 24)`, `NULL`},
+		{`select group_concat(id order by id) from yy where y in (70)`, `1`},
+		{`select group_concat(id order by id) from yy where y >= 100`, `1,2,3,4,5`},
+		{`select group_concat(id order by id) from yy where y > 0`, `1,2,3,4,5`},
+		{`select group_concat(id order by id) from yy where y > '00'`, `3,4,5`},
+		{`select group_concat(id order by id) from yy where coalesce(y) > 1 and y + 0 > 1`, `1,2,3,4,5`},
+		{`select id, nullif(y, 70), case y when 99 then 1 end, greatest(y, 70), y <=> 99 from yy where id < 3`, `1,NULL,NULL,1970,0; 2,1999,NULL,1999,1`},
+		{`select id from (select id, y as z, max(y) as m from yy group by id, y) q where z > 1 and m > 24`, `5`},
+		{`select y from yy group by y having max(y) < 99`, ``},
+		{`select count(*) from yy having max(y) > 1`, `5`},
+	})
+}
+
+// TestEdgesOfNumbers: bit operations take decimals as signed integers; FORMAT
+// writes doubles by the fewest digits that are theirs.
+func TestEdgesOfNumbers(t *testing.T) {
+	e := newEngine("en")
+	e.answers(t, [][2]string{
+		{`select 18446744073709551615.0 | 0, 9223372036854775808.5 | 0, ~18446744073709551615.0, bit_count(cast('18446744073709551615' as decimal(30))), -1.5 | 0, 18446744073709551615 | 0`,
+			`9223372036854775807,9223372036854775807,9223372036854775808,63,18446744073709551614,18446744073709551615`},
+		{`select bit_or(cast('18446744073709551615' as decimal(30))), bit_or('18446744073709551615'), bit_or(-5.5)`, `9223372036854775807,18446744073709551615,18446744073709551610`},
+		{`select format(1e22/3, 3), format(0.1e0+0.2e0, 20), format(1e15/3,6), format(2e0/3,25), format(1e23,0), format(0.15e0,1), format(-0.5e0,0)`,
+			`3,333,333,333,333,333,500,000.000,0.30000000000000004000,333,333,333,333,333.300000,0.6666666666666666000000000,100,000,000,000,000,000,000,000,0.2,-0`},
+	})
+}
+
+// TestTextsOfJSONTable: blanks at the end are cut where a text is too long, and
+// always in CHAR; an empty text is the double 0.
+func TestTextsOfJSONTable(t *testing.T) {
+	e := newEngine("jt")
+	e.answers(t, [][2]string{
+		{`select length(c), length(v) from json_table('["abc ", "abcd", "ab  ", "a    b", "abc    ", "é  ", "ab "]', '$[*]' columns (c char(3) path '$', v varchar(3) path '$')) j`,
+			`2,3; 2,3; 2,4; 3,3; 3,3; NULL,NULL; NULL,NULL`},
+		{`select d, f, x, i from json_table('["", " "]', '$[*]' columns (d double path '$', f float path '$', x decimal(8,2) path '$', i int path '$')) j`, `0,0,NULL,NULL; NULL,NULL,NULL,NULL`},
+	})
+}
+
+// TestMixedCollationsAgain: a mixed text takes the collation of a column beside it,
+// even its own, but within one list only another; its minimum is not defined.
+func TestMixedCollationsAgain(t *testing.T) {
+	e := newEngine("mg")
+	e.must(t, `create table cc (id int, s varchar(20) collate utf8mb4_general_ci, s9 varchar(20) collate utf8mb4_0900_ai_ci, sb varchar(20) collate utf8mb4_bin);
+insert into cc values (1,'a','b','c')`)
+	e.answers(t, [][2]string{
+		{`select coercibility(concat(concat(s,s9),sb)), coercibility(coalesce(sb,concat(s,s9))), coercibility(concat(s,s9,sb)), coercibility(concat(s,s9,s)), collation(concat(s,s9,s)), coercibility(concat(s,s9,'a')), coercibility(concat(s,s9,s collate utf8mb4_bin)) from cc`,
+			`2,2,7,2,utf8mb4_general_ci,7,0`},
+		{`select greatest(concat(s,s9), sb) = sb, concat(concat(s,s9),sb) = sb from cc`, `1,0`},
+		{`select concat(s,s9,sb) = sb from cc`, `error 1267`},
+		{`select min(concat(s,s9)) from cc`, `error 1267`},
+		{`select max(left(greatest(s,s9), 1)) over () from cc`, `error 1267`},
+		{`select group_concat(concat(s,s9)), count(distinct concat(s,s9)) from cc`, `ab,1`},
+	})
+}

@@ -149,7 +149,8 @@ func decimalParam(s string) (expr.Value, error) {
 	return expr.Value{Type: t, Vec: v.AsConst(1)}, nil
 }
 
-// dateParam reads a date, or a date with time: 0, 4, 7 or 11 bytes.
+// dateParam reads a date, or a date with time: 0, 4, 7 or 11 bytes. A time of day
+// has six fraction digits, as MySQL's parameters have.
 func dateParam(f *fields, t paramType) (expr.Value, error) {
 	d := fields{b: f.take(int(f.uint(1)))}
 	if n := len(d.b); n != 0 && n != 4 && n != 7 && n != 11 {
@@ -176,7 +177,7 @@ func dateParam(f *fields, t paramType) (expr.Value, error) {
 	}
 	v := vector.New(vector.I64, 1)
 	v.AppendI64(n*microsPerDay + (h*3600+mi*60+s)*microsPerSecond + us)
-	return expr.Value{Type: expr.TDateTime(scaleOf(us)).NotNull(), Vec: v.AsConst(1)}, nil
+	return expr.Value{Type: expr.TDateTime(6).NotNull(), Vec: v.AsConst(1)}, nil
 }
 
 // timeParam reads a time: 0, 8 or 12 bytes.
@@ -203,15 +204,7 @@ func timeParam(f *fields) (expr.Value, error) {
 	}
 	v := vector.New(vector.I64, 1)
 	v.AppendI64(x)
-	return expr.Value{Type: expr.TTime(scaleOf(us)).NotNull(), Vec: v.AsConst(1)}, nil
-}
-
-// scaleOf returns the fraction digits that a value needs: none or all.
-func scaleOf(us int64) int {
-	if us == 0 {
-		return 0
-	}
-	return 6
+	return expr.Value{Type: expr.TTime(6).NotNull(), Vec: v.AsConst(1)}, nil
 }
 
 func daysIn(y, m int) int {

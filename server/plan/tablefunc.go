@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"strings"
+
 	"github.com/thermocline/thermocline/catalog"
 	"github.com/thermocline/thermocline/internal/errs"
 	"github.com/thermocline/thermocline/internal/syntax"
@@ -197,6 +199,7 @@ func (bl *block) jsonColumns(list []*syntax.JSONColumn, names *[]string) ([]expr
 			if x.Type, err = bl.b.columnType(c.Type, c.Name.Name); err != nil {
 				return nil, err
 			}
+			x.Padded = c.Type != nil && (strings.EqualFold(c.Type.Name, "CHAR") || strings.EqualFold(c.Type.Name, "CHARACTER") || strings.EqualFold(c.Type.Name, "NCHAR"))
 		}
 		for _, on := range []struct {
 			from *syntax.JSONOn

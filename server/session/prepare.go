@@ -170,6 +170,9 @@ func (s *Session) executePrepared(ctx context.Context, x *syntax.Execute, run *s
 		if err != nil {
 			return nil, err
 		}
+		if v.Type.Class == expr.String {
+			v.Type.Coercibility = 4 // a parameter, whatever variable it came from
+		}
 		params[i] = v
 	}
 	run.params = params
