@@ -175,13 +175,6 @@ def json_choice(c):
 
 
 @rule
-def which_equal(c):
-    """GREATEST and LEAST give any of texts that are equal under their collation."""
-    return rows(c) and re.search(r"(GREATEST|LEAST)\(", c.sql) is not None and re.search(r"(ASCII|HEX|ORD|TO_BASE64|MD5|CRC32|QUOTE|SOUNDEX|REVERSE|REPLACE)\(", c.sql) is not None and \
-        all(x == y or t[0] in ("text", "int") for r, s in zip(c.a["rows"], c.b["rows"]) for x, y, t in zip(r, s, c.a["types"]))
-
-
-@rule
 def window_minimum(c):
     """MIN and MAX OVER a window that is ordered by their own column look at the first
     or last row only, and so at NULL: of COALESCE(x, x) MySQL has our answer."""
@@ -242,14 +235,6 @@ def ascii_text(c):
     LEAST convert all others to ASCII and fail on letters that it does not have; it
     takes no COLLATE of the connection's character set."""
     return (c.a.get("error") == 3854 or c.a.get("error") == 1253 and "'ascii'" in c.a["message"]) and re.search(r"\b(BIN|HEX|CONV|MD5|TO_BASE64|SOUNDEX)\(", c.sql) is not None
-
-
-@rule
-def time_of_no_date(c):
-    """A text such as '10000000000.0' is read as a date without month, whose time of day
-    is 00:00:00; here it is NULL, as dates without month are refused."""
-    return rows(c) and c.ask("SELECT TIME('10000000000.0')").get("rows") == [["00:00:00.0"]] and re.search(r"TIME\b", c.sql) is not None and all(
-        x == y or y is None and re.fullmatch(r"00:00:00(\.\d+)?", x or "") for r, s in zip(bagged(c.a), bagged(c.b)) for x, y in zip(r, s))
 
 
 @rule

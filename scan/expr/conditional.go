@@ -315,7 +315,8 @@ func extreme(ctx *Context, name string, args []Expr) (Expr, error) {
 		best := make([]uint8, ev.n)
 		ev.rows(func(i int) {
 			for k := 1; k < len(ev.args); k++ {
-				if sign(order(ev.args[k], i, ev.args[best[i]], i)) == want {
+				// Of equal texts GREATEST is the last, LEAST the first.
+				if s := sign(order(ev.args[k], i, ev.args[best[i]], i)); s == want || s == 0 && want > 0 {
 					best[i] = uint8(k)
 				}
 			}

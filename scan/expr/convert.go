@@ -52,11 +52,14 @@ func convert(ctx *Context, e Expr, t Type) Expr {
 		return relabel(e, t)
 	}
 	k := converter(from, t)
-	if n := calledName(e); (t.Class == Double || t.Class == Decimal) && (n == "REGEXP_REPLACE" || n == "REGEXP_SUBSTR" || n == "GREATEST" || n == "LEAST") && isString(from) {
-		k = unwarned(k) // MySQL reads these results as numbers without a word
+	if n := calledName(e); (t.Class == Double || t.Class == Decimal) && silentText[n] && isString(from) {
+		k = unwarned(k)
 	}
 	return fold(ctx, &call{name: "conv", inner: t.key(), args: []Expr{e}, typ: t, hidden: true, kern: k, safe: quietConversion(from, t)})
 }
+
+// silentText names functions whose texts MySQL reads as numbers without a warning.
+var silentText = map[string]bool{"REGEXP_REPLACE": true, "REGEXP_SUBSTR": true, "GREATEST": true, "LEAST": true, "COALESCE": true, "IFNULL": true}
 
 // calledName is the function that made e, also when e is its folded result.
 func calledName(e Expr) string {

@@ -171,7 +171,8 @@ func parseDateTime(s []byte, onlyDateTime bool) (p parsed) {
 		return parsed{truncated: true}
 	}
 	if !validDate(y, date[1], date[2]) {
-		return parsed{truncated: true, partial: date[1] == 0 || date[2] == 0, invalid: true}
+		tod := int64(date[3])*usPerHour + int64(date[4])*usPerMinute + int64(date[5])*usPerSecond + int64(date[6])
+		return parsed{truncated: true, partial: date[1] == 0 || date[2] == 0, invalid: true, us: tod, fsp: p.fsp}
 	}
 	p.kind = DateTime
 	if fields <= 3 {
@@ -228,6 +229,8 @@ func parseTime(s []byte) (p parsed) {
 	if !neg && len(s)-at >= 12 {
 		if d := parseDateTime(s[at:], true); d.kind == DateTime || d.kind == Date {
 			return d
+		} else if d.invalid {
+			return parsed{kind: Time, us: d.us, fsp: d.fsp} // a date that is none has a time of day
 		} else if looksDateTime(s[at:]) {
 			return d
 		}
@@ -350,8 +353,8 @@ func numberToDateTime(nr int64) (p parsed) {
 		if nr > 99999999999999 {
 			return parsed{truncated: true}
 		}
-	case nr < 101:
-		return parsed{truncated: true}
+	case nr < 101: // a day without month of the year 2000, 100 a month without day
+		return parsed{truncated: true, partial: nr > 0 && nr <= 31 || nr == 100}
 	case nr <= 69*10000+1231:
 		nr = (nr + 20000000) * 1000000
 	case nr < 70*10000+101:
@@ -382,13 +385,22 @@ func numberToDateTime(nr int64) (p parsed) {
 	return parsed{kind: kind, us: int64(daysOf(y, m, day))*usPerDay + h*usPerHour + mi*usPerMinute + s*usPerSecond}
 }
 
+// timeOfDay reads a date-time as a time: of a date without month or day that is all
+// that is known.
+func timeOfDay(nr int64) parsed {
+	d := numberToDateTime(nr)
+	t := nr % 1000000
+	if d.kind == Null && d.partial && t/10000 < 24 && t/100%100 < 60 && t%100 < 60 {
+		return parsed{kind: Time, us: t/10000*usPerHour + t/100%100*usPerMinute + t%100*usPerSecond}
+	}
+	return d
+}
+
 // numberToTime reads [-]hhmmss, or a date-time.
 func numberToTime(nr int64) (p parsed) {
 	if nr > 8385959 {
 		if nr >= 10000000000 {
-			if d := numberToDateTime(nr); d.kind != Null {
-				return d
-			}
+			return timeOfDay(nr)
 		}
 		return parsed{truncated: true}
 	}

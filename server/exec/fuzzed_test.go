@@ -353,3 +353,40 @@ insert into cc values (1,'a','b','c')`)
 		{`select group_concat(concat(s,s9)), count(distinct concat(s,s9)) from cc`, `ab,1`},
 	})
 }
+
+// TestEqualTexts: of equal texts GREATEST gives the last, LEAST the first.
+func TestEqualTexts(t *testing.T) {
+	e := newEngine("eq")
+	e.must(t, `create table ge (id int, s varchar(20) collate utf8mb4_general_ci, s2 varchar(20) collate utf8mb4_general_ci);
+insert into ge values (1,'b','B'),(2,'B','b'),(3,'a ','a')`)
+	e.answers(t, [][2]string{
+		{`select id, greatest('B', s), greatest(s, 'B'), least('B', s), greatest(s, s2), least(s, s2), concat(greatest(s2, s), '!') from ge order by id`, `1,b,B,B,B,b,b!; 2,B,B,B,b,B,B!; 3,B,B,a ,a,a ,a !`},
+		{`select greatest('a','b','B'), greatest('b','a','B'), least('c','b','B')`, `B,B,b`},
+	})
+}
+
+// TestDatesWithoutMonth: numbers that are dates without month or day are refused
+// where a mode lets them through; as times they are their time of day.
+func TestDatesWithoutMonth(t *testing.T) {
+	e := newEngine("dm")
+	e.answers(t, [][2]string{
+		{`select year(2)`, `error 1235`},
+		{`select cast(2 as date), cast(32 as date), cast(20240100 as date)`, `NULL,NULL,NULL`},
+		{`select time(10000000000), time('10000000000.0'), time(20240100101112), time('20240001101112'), cast('10000001234' as time), time(10000236000), time('2024-00-01 10:00:00'), time('2024-02-30 10:00:00.5')`,
+			`00:00:00,00:00:00.0,10:11:12,10:11:12,NULL,NULL,10:00:00,10:00:00.5`},
+	})
+}
+
+// TestOrderOfCommonColumns: the columns of USING and NATURAL come in the order of
+// the first table, of a right join's second.
+func TestOrderOfCommonColumns(t *testing.T) {
+	e := newEngine("oc")
+	from := ` (select 1 as id, 2 as sb, 3 as d) a %s (select 2 as sb, 1 as id, 4 as e) c`
+	e.answers(t, [][2]string{
+		{`select * from` + fmt.Sprintf(from, "natural right join"), `2,1,4,3`},
+		{`select * from` + fmt.Sprintf(from, "natural join"), `1,2,3,4`},
+		{`select * from` + fmt.Sprintf(from, "join") + ` using (sb, id)`, `1,2,3,4`},
+		{`select * from` + fmt.Sprintf(from, "right join") + ` using (id, sb)`, `2,1,4,3`},
+		{`select * from` + fmt.Sprintf(from, "right join") + ` using (id)`, `1,2,4,2,3`},
+	})
+}

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/thermocline/thermocline/catalog"
@@ -342,6 +343,16 @@ func (bl *block) using(j *Join, names []syntax.Ident, l, r relation) ([]named, [
 	gone := map[ColID]bool{}
 	var first []named
 	var merged []Item
+	// The columns come in the order of the first table, of a right join's second.
+	order := l.visible
+	if j.Kind == Right {
+		order = r.visible
+	}
+	at := func(n syntax.Ident) int {
+		return slices.IndexFunc(order, func(c named) bool { return strings.EqualFold(c.name, n.Name) })
+	}
+	names = slices.Clone(names)
+	slices.SortStableFunc(names, func(x, y syntax.Ident) int { return at(x) - at(y) })
 	for _, n := range names {
 		side := func(rel relation) (ColID, error) {
 			found := lookup(rel.visible, n.Name)
