@@ -304,6 +304,15 @@ func toDecimal(ev *evaluation) (*vector.Vec, error) {
 	exact := from.Class == Decimal || from.Class == Int
 	return out, ev.each(func(i int) error {
 		u := f(i).rescale(to.Scale)
+		if to.Precision > 76 && u.CmpAbs(maxDecimal) >= 0 {
+			// Only comparisons have such a type. What does not fit it is beyond all that
+			// the other side may be, whose digits fit a column: so is the greatest value.
+			v := new(big.Int).Sub(maxDecimal, one)
+			if u.Sign() < 0 {
+				v.Neg(v)
+			}
+			u = v
+		}
 		if u.CmpAbs(limit) >= 0 {
 			if exact && out.Kind == vector.I256 {
 				// Intermediate results may have more digits than a column.

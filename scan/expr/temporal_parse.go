@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"bytes"
 	"math"
 	"time"
 )
@@ -330,9 +331,10 @@ func parseTime(s []byte) (p parsed) {
 }
 
 // looksDateTime reports whether s has the shape of a date followed by a blank
-// or T and a time, so that it is not tried as a time.
+// and a time, so that it is not tried as a time. Other texts are: '2024-02-29-10'
+// is 00:20:24.
 func looksDateTime(s []byte) bool {
-	if len(s) < 12 || !isDigit(s[0]) {
+	if len(s) < 12 || !isDigit(s[0]) || bytes.IndexByte(s, ' ') < 0 {
 		return false
 	}
 	n := 0
