@@ -150,8 +150,8 @@ def differ(a, b, total):
 class Case:
     """A statement whose answers differ, for the rules: a is the oracle's, b ours."""
 
-    def __init__(self, oracle, kind, script, sql, total, why, a, b):
-        self.oracle, self.kind, self.script, self.sql, self.total, self.why, self.a, self.b = oracle, kind, script, sql, total, why, a, b
+    def __init__(self, oracle, sut, kind, script, sql, total, why, a, b):
+        self.oracle, self.sut, self.kind, self.script, self.sql, self.total, self.why, self.a, self.b = oracle, sut, kind, script, sql, total, why, a, b
         self.asked = {}
 
     def ask(self, sql, *settings):
@@ -174,6 +174,10 @@ class Case:
                 if self.kind == "query":
                     c.cur.execute("SET sql_mode='STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'")
         return self.asked[key]
+
+    def ours(self, sql):
+        """The second server's answer to another statement."""
+        return self.sut.run(sql)
 
     def warnings(self, sql):
         """The oracle's warnings of another statement."""
@@ -281,7 +285,7 @@ class Run:
         self.done["query"] += 1
         why = differ(a, b, False) if b.get("error") == 1235 else self.query_differs(q, a, b)
         if why:
-            self.judge(seed, n, Case(self.oracle, "query", [sql], sql, False, why, a, b), q)
+            self.judge(seed, n, Case(self.oracle, self.sut, "query", [sql], sql, False, why, a, b), q)
 
     def statement(self, seed, n):
         kind, script, total = sqlfuzz_grammar.Gen(seed * 1000003 + n).statement()
@@ -295,7 +299,7 @@ class Run:
                 continue  # what an earlier difference left
             why = differ(a, b, total and i == len(script) - 1)
             if why:
-                self.judge(seed, n, Case(self.oracle, kind, script[:i + 1], sql, total, why, a, b))
+                self.judge(seed, n, Case(self.oracle, self.sut, kind, script[:i + 1], sql, total, why, a, b))
             if why or "error" in a:
                 break
         if script[0].startswith("SET "):

@@ -4,6 +4,7 @@ A rule is a function of a Case with the reason as its text. It says yes only to
 what it has made sure of: where it can, by asking the oracle again in another way
 that must not change the answer. explain gives the name of the first that does.
 """
+import decimal
 import re
 import unicodedata
 
@@ -68,25 +69,67 @@ def which_error(c):
     return a != b and (a in DATA and b in DATA or {a, b} <= {1267, 1270, 1271} or (a, b) == (1210, 1054))
 
 
+def same_values(a, b):
+    """Whether two answers have the same rows but for the types of their columns."""
+    def cell(v):
+        if v is None or not re.fullmatch(r"-?\d+(\.\d+)?(e[-+]?\d+)?", v):
+            return v
+        d = decimal.Decimal(v)
+        return "0" if d == 0 else format(d.normalize(), ".11g")
+    return "rows" in a and "rows" in b and sorted(map(repr, ([cell(v) for v in r] for r in a["rows"]))) == sorted(map(repr, ([cell(v) for v in r] for r in b["rows"])))
+
+
+def widened(sql, message):
+    """The statement with the expression that is out of range, says the message,
+    computed in DECIMAL instead; None when the message's text is not in it."""
+    m = re.search(r"value is out of range in '(.*)'$", message, re.S)
+    if not m:
+        return None
+    text = re.sub(r"`(?:[^`]+`\.`)?([^`]+)`\.`([^`]+)`", r"\1.\2", m.group(1))
+    found = re.search(r"\s*".join(re.escape(x) for x in re.findall(r"[\w.]+|\S", text)), sql, re.I)
+    if not found:
+        return None
+    wide = re.sub(r"\b[a-z]\w*\.\w+\b", lambda c: f"CAST({c.group()} AS DECIMAL(40,0))", found.group())
+    return None if wide == found.group() else sql.replace(found.group(), wide)
+
+
 @rule
 def evaluated_early(c):
     """A condition or key with a value that is an error is evaluated for rows that a
     join, or another condition, leaves out here first. The manual leaves the order
-    open."""
-    return c.a.get("error") == 1690 and "rows" in c.b and c.kind == "query" and re.search("JOIN|WHERE|HAVING", c.sql) is not None and \
-        re.match(r"BIGINT( UNSIGNED)? value is out of range in '", c.a["message"]) is not None
+    open: computed in a type that has room, MySQL has our rows."""
+    if c.a.get("error") != 1690 or "rows" not in c.b:
+        return False
+    sql = widened(c.sql, c.a["message"])
+    return sql is not None and same_values(c.ask(sql), c.b)
+
+
+def subqueries(sql):
+    """The texts of all subqueries, without their parentheses."""
+    for m in re.finditer(r"\((?=SELECT )", sql):
+        depth = 0
+        for at in range(m.start(), len(sql)):
+            depth += {"(": 1, ")": -1}.get(sql[at], 0)
+            if depth == 0:
+                yield sql[m.end():at]
+                break
 
 
 @rule
 def not_evaluated(c):
     """An operand with a value that is an error is not evaluated, because of an
-    argument before it, of LIMIT, or of a constant condition; evaluated alone
-    MySQL has the same error, or warning. The manual leaves the order open."""
+    argument before it, of LIMIT, or of a constant condition. The manual leaves the
+    order open: evaluated alone MySQL has the same error, or warning, or computed
+    in a type that has room we have its rows."""
     if c.b.get("error") == 1242 and c.a.get("rows") == []:
-        return True  # a scalar subquery of a query without rows
+        return any(c.ask(f"SELECT ({q})").get("error") == 1242 for q in subqueries(c.sql))
     if "error" in c.a or c.b.get("error") not in DATA:
         return False
     message = re.sub(r"^table \S+, snapshot \d+: ", "", c.b["message"])
+    if c.b["error"] == 1690 and "rows" in c.a:
+        sql = widened(c.sql, message)
+        if sql is not None and same_values(c.ours(sql), c.a):
+            return True
     m = re.search(r" in '(.*)'$", message, re.S)
     if m and c.b["error"] in (1690, 1441, 6527):
         x = m.group(1)
@@ -95,7 +138,7 @@ def not_evaluated(c):
             for form in (x, re.sub(r"`\w+`\.", "", x)):
                 if c.ask(f"SELECT {form} FROM {t}").get("error") == c.b["error"]:
                     return True
-        return c.kind == "query" or "q" in x
+        return False
     if c.sql.startswith(("UPDATE", "DELETE", "INSERT", "REPLACE")):
         m = re.search(r" WHERE (.*?)( ORDER BY id .*LIMIT \d+| LIMIT \d+)?$", c.sql, re.S)
         if not m:
@@ -161,17 +204,49 @@ def nested_set_operations(c):
 def nested_mix(c):
     """Texts of two collations, which MySQL refuses in a set operation (1271), are
     accepted by it in one inside another; which collation they have then is not
-    defined."""
+    defined. With one collation for all, both have the same rows."""
     if c.kind != "setop" or "error" in c.a or not re.search(r"\((\(|SELECT).*(UNION|EXCEPT|INTERSECT)", c.sql, re.S):
         return False
-    return c.b.get("error") == 1271 or "rows" in c.b and re.search(r"\bt\d\.s\b", c.sql) is not None and re.search(r"\bt\d\.s9\b", c.sql) is not None
+    if not (re.search(r"\bt\d\.s\b", c.sql) and re.search(r"\bt\d\.s9\b", c.sql)):
+        return False
+    sql = re.sub(r"\b(t\d\.s[9b]?)\b(?! COLLATE)", r"(\1 COLLATE utf8mb4_bin)", c.sql)
+    a, b = c.ask(sql), c.ours(sql)
+    return "rows" in a and same_values(a, b)
+
+
+def calls(sql, name):
+    """Where calls of a function begin and end, and their arguments."""
+    for m in re.finditer(r"\b" + name + r"\(", sql):
+        depth, args, start, quoted = 1, [], m.end(), False
+        for at in range(m.end(), len(sql)):
+            ch = sql[at]
+            if ch == "'":
+                quoted = not quoted
+            if quoted:
+                continue
+            depth += {"(": 1, ")": -1}.get(ch, 0)
+            if depth == 0 or depth == 1 and ch == ",":
+                args.append(sql[start:at].strip())
+                start = at + 1
+            if depth == 0:
+                yield m.start(), at + 1, args
+                break
 
 
 @rule
 def json_choice(c):
     """IF, CASE and COALESCE of JSON are read as numbers by their text, in which a
-    string has its quotes: CAST('"10"' as JSON) is 10, IF(TRUE, it, it) is 0."""
-    return rows(c) and "JSON" in c.sql and re.search(r"CAST\((IF|COALESCE|CASE|IFNULL|NULLIF|ELT)\b.* AS (SIGNED|UNSIGNED|DECIMAL|DOUBLE)", c.sql, re.S) is not None
+    string has its quotes: CAST('"10"' as JSON) is 10, IF(TRUE, it, it) is 0. Given to
+    JSON_EXTRACT first, MySQL has our rows."""
+    if not rows(c) or "JSON" not in c.sql and "js" not in c.sql:
+        return False
+    for start, end, args in calls(c.sql, "CAST"):
+        m = re.match(r"(.*) AS (SIGNED|UNSIGNED|DECIMAL\(\d+,\d+\)|DOUBLE)$", c.sql[start + 5:end - 1], re.S)
+        if m and re.match(r"\(*(IF|COALESCE|CASE|IFNULL|NULLIF|ELT)\b", m.group(1)):
+            sql = f"{c.sql[:start]}CAST(JSON_EXTRACT({m.group(1)}, '$') AS {m.group(2)}){c.sql[end:]}"
+            if c.equal(c.ask(sql), c.b):
+                return True
+    return False
 
 
 @rule
@@ -210,8 +285,21 @@ def bagged(a):
 @rule
 def interval_key(c):
     """The function INTERVAL(), and what has it in itself, is not recognized as the
-    key of the grouping that it is."""
-    return "INTERVAL(" in c.sql and "GROUP BY" in c.sql and (c.a.get("error") in (1055, 3602) or "ROLLUP" in c.sql and rows(c))
+    key of the grouping that it is: written as CASE, MySQL has our rows."""
+    if "GROUP BY" not in c.sql or not (c.a.get("error") in (1055, 3602) or "ROLLUP" in c.sql and rows(c)):
+        return False
+    sql = c.sql
+    while True:
+        found = list(calls(sql, "INTERVAL"))
+        if not found:
+            break
+        start, end, args = found[-1]  # the innermost of nested ones is the last to begin
+        x = args[0]
+        whens = "".join(f" WHEN {x} < {bound} THEN {k}" for k, bound in enumerate(args[1:]))
+        sql = f"{sql[:start]}(CASE WHEN {x} IS NULL THEN -1{whens} ELSE {len(args) - 1} END){sql[end:]}"
+        if len(sql) > 60000:
+            return False
+    return sql != c.sql and same_values(c.ask(sql), c.b)
 
 
 @rule

@@ -220,6 +220,7 @@ func init() {
 			}
 			s := toNumeric(ctx, args[2])
 			t := TTime(numberFraction(s))
+			large := numeric(args[0]).Unsigned // hours that look negative are more than all
 			c := newCall("MAKETIME", t, func(ev *evaluation) (*vector.Vec, error) {
 				out := ev.out(vector.I64)
 				d := decs(ev.ctx, ev.c.args[2].Type(), ev.args[2])
@@ -231,9 +232,9 @@ func init() {
 						return
 					}
 					sec := roundFraction(u.Int64(), t.Scale, false)
-					neg := h < 0
+					neg := h < 0 && !large
 					us := maxTime + 1
-					if absInt(h) <= 900 && h > -900 {
+					if absInt(h) <= 900 && h > -900 && (h >= 0 || neg) {
 						us = absInt(h)*usPerHour + m*usPerMinute + sec
 					}
 					if us > maxTime {

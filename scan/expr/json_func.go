@@ -259,7 +259,10 @@ func init() {
 		if err != nil || d == nil {
 			return nil, err
 		}
-		return d.typeName(), nil
+		if name := d.typeName(); name != "INTEGER" || !unsignedOrigin(r.ev.c.args[0]) {
+			return name, nil
+		}
+		return "UNSIGNED INTEGER", nil
 	}})
 	jsonFn(jsonFunc{"JSON_VALID", 1, 1, "JSON_VALID(x)", "Whether x is JSON.", retJSONBool, func(r *jsonRow) (any, error) {
 		if r.null(0) {

@@ -237,6 +237,19 @@ func madeOfTimes(e Expr) bool {
 	return false
 }
 
+// unsignedOrigin reports whether a JSON scalar was made from an unsigned number.
+func unsignedOrigin(e Expr) bool {
+	if l, ok := e.(*LiteralExpr); ok && l.folded != nil {
+		e = l.folded
+	}
+	c, ok := e.(*call)
+	if !ok || c.typ.Class != JSON || len(c.args) != 1 {
+		return false
+	}
+	t := c.args[0].Type()
+	return t.Class == Int && t.Unsigned
+}
+
 // jsonOrigin tells a JSON scalar whose type its text does not show, by the
 // expression that makes it: CAST(d AS JSON). jNull means the text says it all.
 func jsonOrigin(e Expr) jsonKind {

@@ -368,12 +368,21 @@ insert into ge values (1,'b','B'),(2,'B','b'),(3,'a ','a')`)
 	})
 }
 
+// TestTypesOfJSON: a number made from an unsigned one is one in JSON.
+func TestTypesOfJSON(t *testing.T) {
+	e := newEngine("tj")
+	e.must(t, `create table t (u int unsigned, i int);
+insert into t values (5, 5)`)
+	e.answers(t, [][2]string{{`select json_type(cast(crc32('a') as json)), json_type(cast(u as json)), json_type(cast(i as json)), json_type('5') from t`, `UNSIGNED INTEGER,UNSIGNED INTEGER,INTEGER,INTEGER`}})
+}
+
 // TestDatesWithoutMonth: numbers that are dates without month or day are refused
 // where a mode lets them through; as times they are their time of day.
 func TestDatesWithoutMonth(t *testing.T) {
 	e := newEngine("dm")
 	e.answers(t, [][2]string{
 		{`select year(2)`, `error 1235`},
+		{`select maketime(cast(-1 as unsigned), 30, 0), maketime(-1, 30, 0), maketime(-5 | 7, 0, 0.5)`, `838:59:59,-01:30:00,838:59:59.0`},
 		{`select cast(2 as date), cast(32 as date), cast(20240100 as date)`, `NULL,NULL,NULL`},
 		{`select time(10000000000), time('10000000000.0'), time(20240100101112), time('20240001101112'), cast('10000001234' as time), time(10000236000), time('2024-00-01 10:00:00'), time('2024-02-30 10:00:00.5'), time('2024-02-292024-02-29'), time('2024-02-29x10:00:00'), time('2024-13-45 10:00:00')`,
 			`00:00:00,00:00:00.0,10:11:12,10:11:12,NULL,NULL,10:00:00,10:00:00.5,00:20:24,00:20:24,NULL`},
