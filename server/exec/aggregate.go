@@ -31,14 +31,21 @@ func (c compiler) aggregate(n *plan.Aggregate) (pipe, layout, error) {
 			return pipe{}, nil, err
 		}
 	}
-	return c.grouped(in, keys, calls, args), layout(n.Output()), nil
+	var top *runtimeFilter
+	for _, f := range c.filters {
+		if f.group == n {
+			top = f
+		}
+	}
+	return c.grouped(in, keys, calls, args, top), layout(n.Output()), nil
 }
 
 // grouped is the pipe of the keys' distinct values and the aggregates' results.
-// Without keys it gives one row; without aggregates it is DISTINCT.
-func (c compiler) grouped(in pipe, keys []expr.Expr, calls []expr.Aggregate, args [][]expr.Expr) pipe {
+// Without keys it gives one row; without aggregates it is DISTINCT. Groups that top
+// does not need may be left out.
+func (c compiler) grouped(in pipe, keys []expr.Expr, calls []expr.Aggregate, args [][]expr.Expr, top *runtimeFilter) pipe {
 	x := c.x
-	g := &grouping{x: x, keys: keys, calls: calls, args: args}
+	g := &grouping{x: x, keys: keys, calls: calls, args: args, top: top}
 	for _, k := range keys {
 		g.types = append(g.types, k.Type())
 	}
@@ -84,6 +91,8 @@ type grouping struct {
 	uniq      []expr.Expr // the arguments of all calls, each once
 	slots     [][]int     // of each call's arguments in uniq
 	divisible bool        // groups can be kept in partitions
+
+	top *runtimeFilter // which groups are needed, nil: all
 
 	mu      sync.Mutex
 	all     *groups       // of the ranges that were delivered, nil at first
@@ -259,8 +268,9 @@ func (s *groups) merge(o *groups) error {
 	return nil
 }
 
-// groupRange is how many groups one worker takes to give.
-const groupRange = 1 << 15
+// groupRange is how many groups one worker takes to give, at most as many as a batch
+// may have.
+var groupRange = 1 << 15
 
 // phases gives the groups in the order in which they first appeared; in one range,
 // when a state does not allow more.

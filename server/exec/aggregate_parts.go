@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync/atomic"
 
+	"github.com/thermocline/thermocline/connector"
 	"github.com/thermocline/thermocline/internal/vector"
 	"github.com/thermocline/thermocline/scan/expr"
 )
@@ -466,7 +467,11 @@ func (d *partitioned) phases() ([]phase, error) {
 		out.keys = append(out.keys, k)
 	}
 	return []phase{{ranges: max(1, (n+size-1)/size), rows: int64(n), open: func(_ context.Context, i int) (operator, error) {
-		return &dealing{dealt: out, at: i * size, end: min(n, (i+1)*size)}, nil
+		o := &dealing{dealt: out, at: i * size, end: min(n, (i+1)*size)}
+		if f := d.g.top; f != nil {
+			o.top = &filtering{f: f, at: i, top: &connector.Dynamic{}}
+		}
+		return o, nil
 	}, done: func() {
 		for _, s := range d.at {
 			s.acct.free()
@@ -494,6 +499,7 @@ type dealing struct {
 	at, end int
 	cols    []*vector.Vec // of the groups at hand
 	n, from int           // their number, those given
+	top     *filtering    // which are needed, nil: all
 }
 
 // Next implements operator.
@@ -501,10 +507,11 @@ func (o *dealing) Next(ctx context.Context) (*vector.Batch, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if o.from == o.n {
+	for o.from == o.n {
 		if o.at >= o.end {
 			return nil, nil
 		}
+		o.d.g.x.check()
 		if err := o.load(); err != nil {
 			return nil, err
 		}
@@ -523,55 +530,117 @@ func (o *dealing) Next(ctx context.Context) (*vector.Batch, error) {
 // load puts the next groups of all partitions into columns.
 func (o *dealing) load() error {
 	order := o.d.order[o.at:min(o.end, o.at+groupRange)]
-	first := o.start[o.at/groupRange]
-	var count, base [parts]int32 // groups of each partition, and where they are
+	h := hand{dealt: o.dealt, order: order, first: o.start[o.at/groupRange], idx: make([]int32, len(order))}
 	for _, p := range order {
-		count[p]++
+		h.count[p]++
 	}
+	at := [parts]int32{}
 	for p := 1; p < parts; p++ {
-		base[p] = base[p-1] + count[p-1]
+		at[p] = at[p-1] + h.count[p-1]
 	}
-	idx := make([]int32, len(order))
 	for k, p := range order {
-		idx[k] = base[p]
-		base[p]++
-	}
-	o.cols = o.cols[:0]
-	for i, k := range o.keys {
-		var all *vector.Vec
-		for p, n := range count {
-			if n == 0 {
-				continue
-			}
-			v := o.d.at[p].table.keys.cols[i]
-			if all == nil {
-				all = vector.NewLike(v, len(order))
-				all.Bufs = k.bufs
-			}
-			all.AppendRange(v, int(first[p]), int(first[p]+n), k.base[p])
-		}
-		o.cols = append(o.cols, take(all, idx))
-	}
-	for i := range o.d.g.calls {
-		var all *vector.Vec
-		for p, n := range count {
-			if n == 0 {
-				continue
-			}
-			v, err := o.d.at[p].states[i].Result(int(first[p]), int(first[p]+n))
-			if err != nil {
-				return err
-			}
-			if all == nil {
-				all = vector.NewLike(v, len(order))
-			}
-			all.AppendRange(v, 0, v.Len, all.ShareBufs(v))
-		}
-		o.cols = append(o.cols, take(all, idx))
+		h.idx[k] = at[p]
+		at[p]++
 	}
 	o.at += len(order)
-	o.n, o.from = len(order), 0
+	o.n, o.from, o.cols = len(order), 0, o.cols[:0]
+	known := -1
+	var first *vector.Vec
+	if o.top != nil {
+		known = o.top.f.col
+		var err error
+		if first, err = h.column(known); err != nil {
+			return err
+		}
+		b := vector.Batch{Len: o.n}
+		o.top.narrowTop(&b, first)
+		if b.Sel != nil {
+			if o.n = len(b.Sel); o.n == 0 {
+				return nil
+			}
+			h.sel = b.Sel
+			first = first.Gather(b.Sel)
+		}
+	}
+	for i := range len(o.keys) + len(o.d.g.calls) {
+		v := first
+		if i != known {
+			var err error
+			if v, err = h.column(i); err != nil {
+				return err
+			}
+		}
+		o.cols = append(o.cols, v)
+	}
 	return nil
+}
+
+// hand is a number of groups that are given together.
+type hand struct {
+	*dealt
+	order []uint8      // their partitions
+	first [parts]int32 // the first of each partition
+	count [parts]int32 // how many are of each partition
+	idx   []int32      // where each is when they are in the order of partitions
+	sel   []uint16     // those that are needed, nil: all
+}
+
+// column returns a key, or an aggregate's results.
+func (h *hand) column(i int) (*vector.Vec, error) {
+	values := func(p int, from, to int32) (v *vector.Vec, at int, err error) {
+		s := h.d.at[p]
+		if i < len(h.keys) {
+			return s.table.keys.cols[i], int(from), nil
+		}
+		v, err = s.states[i-len(h.keys)].Result(int(from), int(to))
+		return v, 0, err
+	}
+	var all *vector.Vec
+	if h.sel != nil && len(h.sel) <= len(h.order)/16 {
+		at, k := h.first, 0
+		for _, row := range h.sel {
+			for ; k < int(row); k++ {
+				at[h.order[k]]++
+			}
+			p := int(h.order[row])
+			v, j, err := values(p, at[p], at[p]+1)
+			if err != nil {
+				return nil, err
+			}
+			if all == nil {
+				all = vector.NewLike(v, len(h.sel))
+			}
+			all.AppendFrom(v, j)
+		}
+		return all, nil
+	}
+	for p, n := range h.count {
+		if n == 0 {
+			continue
+		}
+		v, at, err := values(p, h.first[p], h.first[p]+n)
+		if err != nil {
+			return nil, err
+		}
+		if all == nil {
+			all = vector.NewLike(v, len(h.order))
+			if i < len(h.keys) {
+				all.Bufs = h.keys[i].bufs
+			}
+		}
+		base := 0
+		if i < len(h.keys) {
+			base = h.keys[i].base[p]
+		} else {
+			base = all.ShareBufs(v)
+		}
+		all.AppendRange(v, at, at+int(n), base)
+	}
+	all = take(all, h.idx)
+	if h.sel != nil {
+		all = all.Gather(h.sel)
+	}
+	return all, nil
 }
 
 // Close implements operator.

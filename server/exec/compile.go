@@ -138,7 +138,7 @@ func (c compiler) compile(n plan.Node) (pipe, layout, error) {
 			types[i] = c.x.typeOf(id)
 			keys[i] = expr.Column(i, types[i], "")
 		}
-		return c.grouped(in, keys, nil, nil), l, nil
+		return c.grouped(in, keys, nil, nil, nil), l, nil
 	case *plan.Join:
 		return c.join(n)
 	case *plan.Sort:

@@ -3,9 +3,9 @@ package exec
 // SmallPartitions makes groups go into partitions after a few rows, and returns what
 // undoes it.
 func SmallPartitions() (undo func()) {
-	old := []int{sampleRows, localGroups, chunkRows, rawRows, smallGroups, queueRows}
-	limits := []*int{&sampleRows, &localGroups, &chunkRows, &rawRows, &smallGroups, &queueRows}
-	for i, n := range []int{64, 40, 128, 256, 16, 700} {
+	old := []int{sampleRows, localGroups, chunkRows, rawRows, smallGroups, queueRows, groupRange}
+	limits := []*int{&sampleRows, &localGroups, &chunkRows, &rawRows, &smallGroups, &queueRows, &groupRange}
+	for i, n := range []int{64, 40, 128, 256, 16, 700, 512} {
 		*limits[i] = n
 	}
 	return func() {

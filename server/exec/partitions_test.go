@@ -21,6 +21,11 @@ func TestPartitions(t *testing.T) {
 		"SELECT CONCAT(IF(i < 9000, i DIV 50, i), ' of some length') m, COUNT(*), MAX(CONCAT(s, k)) FROM n GROUP BY m",
 		"SELECT i DIV 3 m, STDDEV(i), MAX(JSON_OBJECT('k', k)), SUM(CAST(i AS DECIMAL(30,3))) FROM n GROUP BY m",
 		"SELECT (i * 7919) % 5003 m, COUNT(*) c FROM n WHERE k <> 3 GROUP BY m ORDER BY c DESC, m LIMIT 7",
+		"SELECT i m, COUNT(*) c, MAX(s) FROM n GROUP BY m ORDER BY c DESC LIMIT 7",
+		"SELECT i DIV IF(i > 15000, 3, 2) m, COUNT(*) c, MIN(s), SUM(k) t FROM n GROUP BY m HAVING t > 90 ORDER BY c DESC LIMIT 7 OFFSET 3",
+		"SELECT i DIV 4 m, MIN(NULLIF(i % 7, 3)) c, MIN(s) s FROM n WHERE i % 5 > 2 GROUP BY m ORDER BY c, s LIMIT 1500",
+		"SELECT NULLIF(i DIV 2, 77) m, MAX(s) FROM n GROUP BY m ORDER BY m DESC LIMIT 9",
+		"SELECT NULLIF(i DIV 2, 77) m, MAX(s), -m, m - 7 FROM n GROUP BY m, m * 2, -m, m - 7 ORDER BY m LIMIT 9",
 		"SELECT a.i DIV 2 m, COUNT(b.k), MAX(b.s) FROM n a LEFT JOIN n b ON a.i = b.i + 5 GROUP BY m",
 		"SELECT IF(i < 8000, 1, i) m, CAST(NULL AS SIGNED) z, COUNT(DISTINCT k) FROM n GROUP BY m, z",
 	} {

@@ -22,9 +22,10 @@ import (
 // A join's filter is complete before the scan starts. A top-N's bound changes
 // while scans run, and only ever to leave out more rows.
 type runtimeFilter struct {
-	scan *plan.Scan
-	col  int // of the scan's output
-	typ  expr.Type
+	scan  *plan.Scan
+	group *plan.Aggregate // in place of the scan: its groups are filtered
+	col   int             // of the scan's, or the groups', output
+	typ   expr.Type
 
 	// Of a join: the key it is for; whether its build side was read; the keys as a
 	// bitmap from least on, or as bits of hashes (a blocked Bloom filter of two bits

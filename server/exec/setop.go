@@ -43,7 +43,7 @@ func (c compiler) setOp(n *plan.SetOp) (pipe, layout, error) {
 		for i, t := range types {
 			keys[i] = expr.Column(i, t, "")
 		}
-		return c.grouped(all, keys, nil, nil), out, nil
+		return c.grouped(all, keys, nil, nil, nil), out, nil
 	}
 	return c.counted(n, ins, types), out, nil
 }
@@ -67,7 +67,7 @@ func (c compiler) counted(n *plan.SetOp, ins []pipe, types []expr.Type) pipe {
 		keys[i] = expr.Column(i, t, "")
 	}
 	side := expr.Column(len(types), expr.TBigInt, "")
-	grouped := c.grouped(sides, keys, []expr.Aggregate{&timesOf{n: n, side: side}}, [][]expr.Expr{{side}})
+	grouped := c.grouped(sides, keys, []expr.Aggregate{&timesOf{n: n, side: side}}, [][]expr.Expr{{side}}, nil)
 	x := c.x
 	return grouped.stage(func(op operator) operator { return &repeated{x: x, in: op} })
 }

@@ -52,7 +52,7 @@ func (c compiler) sort(in plan.Node, keys []plan.SortKey, count, offset int64) (
 			return nil, err
 		}
 		if f := s.filter; f != nil {
-			f.top.oneToOne = f.top.anyOrder && len(phases) == 1
+			f.top.oneToOne = (f.top.anyOrder || f.group != nil) && len(phases) == 1
 			s.tied = f.top.placed
 		}
 		all, merged, err := s.sort(ctx, phases)

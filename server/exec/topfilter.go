@@ -62,12 +62,57 @@ func (c compiler) topFilter(in plan.Node, keys []plan.SortKey) *runtimeFilter {
 	}
 	s, at := origin(in, plan.ColID(col.Pos))
 	if s == nil {
-		return nil
+		return c.groupFilter(in, k, len(keys) == 1)
 	}
 	t := &topBound{desc: k.Desc, whole: len(keys) == 1, byRow: filterable(col.Type()), ctx: c.x.env.Expr, stored: storedColumns(s)}
 	t.nullsFirst = !k.Desc && k.Nulls != plan.NullsLast || k.Desc && k.Nulls == plan.NullsFirst
 	t.anyOrder = steps(in, s)
 	return &runtimeFilter{scan: s, col: at, typ: col.Type(), top: t}
+}
+
+// groupFilter makes the filter for a top-N of groups by an aggregate or a key: those
+// who give the groups leave out the ones that are not needed before they compute their
+// other columns.
+func (c compiler) groupFilter(in plan.Node, k plan.SortKey, whole bool) *runtimeFilter {
+	id, ok := k.Expr.(*expr.ColumnExpr)
+	if !ok || !filterable(id.Type()) {
+		return nil
+	}
+	col := id.Pos
+	for {
+		switch x := in.(type) {
+		case *plan.Filter:
+			in = x.In
+			continue
+		case *plan.Project:
+			found := false
+			for _, it := range x.Items {
+				if it.ID == col {
+					of, ok := it.Expr.(*expr.ColumnExpr)
+					if !ok {
+						return nil
+					}
+					col, found = of.Pos, true
+					break
+				}
+			}
+			if !found {
+				return nil
+			}
+			in = x.In
+			continue
+		case *plan.Aggregate:
+			at := layout(x.Output()).at(col)
+			if at < 0 {
+				return nil
+			}
+			t := &topBound{desc: k.Desc, whole: whole, byRow: true, ctx: c.x.env.Expr,
+				stored: func(int) (p expr.PushColumn, ok bool) { return p, false }}
+			t.nullsFirst = !k.Desc && k.Nulls != plan.NullsLast || k.Desc && k.Nulls == plan.NullsFirst
+			return &runtimeFilter{group: x, col: at, typ: id.Type(), top: t}
+		}
+		return nil
+	}
 }
 
 // steps reports whether only filters and projections are above a scan, so that its

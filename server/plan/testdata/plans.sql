@@ -36,3 +36,6 @@ SELECT (SELECT MAX(n) FROM (SELECT COUNT(*) AS n FROM u GROUP BY v) d), (SELECT 
 WITH RECURSIVE s AS (SELECT v, COUNT(*) AS n FROM u GROUP BY v), r AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM r JOIN s ON r.i = s.v) SELECT i FROM r
 WITH c AS (SELECT a, COUNT(*) AS n FROM t GROUP BY a), d AS (SELECT n, COUNT(*) AS k FROM c GROUP BY n) SELECT * FROM d x JOIN d y ON x.k = y.n JOIN c ON c.n = x.n
 SELECT t.id FROM t, u WHERE t.id = u.t_id AND u.v = 3 AND t.b < (SELECT AVG(b) FROM t AS s WHERE s.a = u.id)
+SELECT a, a - 1, COUNT(*) AS n, 'x' AS k FROM t GROUP BY a, a - 1, a * b, b, k ORDER BY n DESC LIMIT 10
+SELECT a + 1, COUNT(*) AS n, 'c' AS c FROM t GROUP BY a + 1, c
+SELECT v, v, COUNT(*) FROM u GROUP BY v, v + RAND(), v / 2
