@@ -16,3 +16,16 @@ func AggregateKey(a Aggregate, args []Expr) (key string, ok bool) {
 	}
 	return "", false
 }
+
+// EachOnce returns the aggregate that gives for rows of which each is there once what
+// COUNT, SUM or AVG with DISTINCT gives for any rows. ok is false for others, and for
+// sums of DOUBLE, which depend on the order of their values.
+func EachOnce(a Aggregate) (once Aggregate, ok bool) {
+	x, ok := a.(*aggregate)
+	if !ok || !x.distinct || x.typ.Class == Double || x.name != "COUNT" && x.name != "SUM" && x.name != "AVG" {
+		return nil, false
+	}
+	c := *x
+	c.distinct = false
+	return &c, true
+}

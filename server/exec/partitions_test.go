@@ -25,7 +25,10 @@ func TestPartitions(t *testing.T) {
 		"SELECT i DIV IF(i > 15000, 3, 2) m, COUNT(*) c, MIN(s), SUM(k) t FROM n GROUP BY m HAVING t > 90 ORDER BY c DESC LIMIT 7 OFFSET 3",
 		"SELECT i DIV 4 m, MIN(NULLIF(i % 7, 3)) c, MIN(s) s FROM n WHERE i % 5 > 2 GROUP BY m ORDER BY c, s LIMIT 1500",
 		"SELECT NULLIF(i DIV 2, 77) m, MAX(s) FROM n GROUP BY m ORDER BY m DESC LIMIT 9",
-		"SELECT NULLIF(i DIV 2, 77) m, MAX(s), -m, m - 7 FROM n GROUP BY m, m * 2, -m, m - 7 ORDER BY m LIMIT 9",
+		"SELECT i, i - 7, MAX(s) FROM n GROUP BY i - 7, i * 2, i, k, 1 - k HAVING i - 7 > 100 ORDER BY i LIMIT 9",
+		"SELECT m, m + 1, COUNT(DISTINCT k), SUM(DISTINCT k) FROM (SELECT NULLIF(i DIV 2, 77) m, k FROM n) d GROUP BY m, m + 1",
+		"SELECT COUNT(DISTINCT i % 7000, NULLIF(k, 3)) FROM n",
+		"SELECT k, COUNT(DISTINCT s) c FROM n WHERE i % 3 <> k % 3 GROUP BY k ORDER BY c DESC LIMIT 5",
 		"SELECT a.i DIV 2 m, COUNT(b.k), MAX(b.s) FROM n a LEFT JOIN n b ON a.i = b.i + 5 GROUP BY m",
 		"SELECT IF(i < 8000, 1, i) m, CAST(NULL AS SIGNED) z, COUNT(DISTINCT k) FROM n GROUP BY m, z",
 	} {

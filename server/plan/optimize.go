@@ -33,6 +33,7 @@ func (o *optimizer) optimize(n Node, need []ColID) (Node, error) {
 	if n, err = o.sums(n); err != nil {
 		return nil, err
 	}
+	n = o.distincts(n)
 	n = o.keys(n)
 	n = o.prune(n, setOf(need))
 	n, err = o.counts(n)

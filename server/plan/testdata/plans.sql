@@ -39,3 +39,6 @@ SELECT t.id FROM t, u WHERE t.id = u.t_id AND u.v = 3 AND t.b < (SELECT AVG(b) F
 SELECT a, a - 1, COUNT(*) AS n, 'x' AS k FROM t GROUP BY a, a - 1, a * b, b, k ORDER BY n DESC LIMIT 10
 SELECT a + 1, COUNT(*) AS n, 'c' AS c FROM t GROUP BY a + 1, c
 SELECT v, v, COUNT(*) FROM u GROUP BY v, v + RAND(), v / 2
+SELECT a, COUNT(DISTINCT b) AS n FROM t GROUP BY a ORDER BY n DESC LIMIT 10
+SELECT COUNT(DISTINCT a, b), COUNT(DISTINCT a, b) + 1 FROM t
+SELECT a, COUNT(DISTINCT b), COUNT(*) FROM t GROUP BY a
