@@ -54,6 +54,11 @@ type addressed struct {
 // Schema implements connector.Snapshot.
 func (a *addressed) Schema() *catalog.Schema { return a.schema }
 
+// Extremes implements connector.Extremal: rows are asked for, to be changed.
+func (a *addressed) Extremes(context.Context, []int) ([]connector.Extremes, error) {
+	return nil, nil
+}
+
 // Plan implements connector.Snapshot.
 func (a *addressed) Plan(ctx context.Context, req connector.ScanRequest) (*connector.Plan, error) {
 	own := len(a.schema.Fields) - 1

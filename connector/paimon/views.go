@@ -103,6 +103,11 @@ type viewSnapshot struct {
 // Schema implements connector.Snapshot.
 func (s *viewSnapshot) Schema() *catalog.Schema { return s.schema }
 
+// Extremes implements connector.Extremal: its columns are others than the state's.
+func (s *viewSnapshot) Extremes(context.Context, []int) ([]connector.Extremes, error) {
+	return nil, nil
+}
+
 // Plan implements connector.Snapshot.
 func (s *viewSnapshot) Plan(ctx context.Context, req connector.ScanRequest) (*connector.Plan, error) {
 	inner := req

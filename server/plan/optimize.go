@@ -40,6 +40,9 @@ func (o *optimizer) optimize(n Node, need []ColID) (Node, error) {
 	if err != nil {
 		return nil, err
 	}
+	if n, err = o.extremes(n); err != nil {
+		return nil, err
+	}
 	n = o.topN(n)
 	n = o.limits(n)
 	return o.sides(n)
