@@ -50,7 +50,7 @@ test-spill: build ## the 22 queries of TPC-H at scale factor SF within MEMORY a 
 CLIENTS ?= 100
 .PHONY: test-clients
 test-clients: build ## all 22 queries of TPC-H and the 43 of ClickBench over the MySQL port within 2 GiB for the whole process, alone and by CLIENTS clients at a time: none fails; needs ../shared; BENCH="--sf 0.1 --rows 1000000" is short
-	go run ./benchmarks/sql --clients $(CLIENTS) --memory-limit 2GiB --binary bin/thermocline --rows 1000000 $(BENCH)
+	go run ./benchmarks/sql --clients $(CLIENTS) --memory-limit 2GiB --binary bin/thermocline $(BENCH)
 
 test-laws: ## queries of TPC-H, of TPC-DS, of the semantics corpus and of the logic tests give the same rows whatever the batches, threads, spilling, pruning and compaction; make test runs a sample; needs ../shared
 	@eval "$$(.ci/deps)"; export THERMOCLINE_SHARED=required THERMOCLINE_LAWS=all; \

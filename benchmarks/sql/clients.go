@@ -60,6 +60,10 @@ func (b *bench) clientsRun(qs []query) error {
 		return err
 	}
 	defer c.Close()
+	// A machine that is busy with other work makes the queue slow, not wrong.
+	if _, _, err := c.Query("SET GLOBAL lake_queue_timeout = 0"); err != nil {
+		return err
+	}
 	answers := make([][][]*string, len(qs))
 	m := &mixed{}
 	start := time.Now()
