@@ -1,6 +1,8 @@
 package expr
 
 import (
+	"slices"
+
 	"github.com/thermocline/thermocline/internal/errs"
 	"github.com/thermocline/thermocline/internal/vector"
 )
@@ -111,6 +113,13 @@ func IsAggregate(name string) bool {
 // NewAggregate resolves an aggregate call. Errors: errs.WrongArgCount, and
 // Unsupported for aggregates that exist in MySQL but not here.
 func NewAggregate(ctx *Context, s AggregateSpec) (Aggregate, error) {
+	switch upper(s.Name) {
+	case "SUM", "AVG", "STD", "STDDEV", "STDDEV_POP", "STDDEV_SAMP", "VARIANCE", "VAR_POP", "VAR_SAMP":
+		s.Args = slices.Clone(s.Args)
+		for i := range s.Args {
+			s.Args[i] = asParameter(s.Args[i], TDouble)
+		}
+	}
 	def, ok := aggregates[upper(s.Name)]
 	if !ok {
 		return nil, errs.Userf(errs.UnknownFunction, "FUNCTION %s does not exist", s.Name)

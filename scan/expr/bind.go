@@ -495,6 +495,10 @@ func (b *binder) caseOf(e *syntax.Case) (Expr, error) {
 		results = append(results, x)
 	}
 	if operand != nil {
+		for i := range conds {
+			operand = asParameter(operand, conds[i].Type())
+			conds[i] = asParameter(conds[i], operand.Type())
+		}
 		if conds, err = caseConditions(b.ctx, operand, conds); err != nil {
 			return nil, err
 		}

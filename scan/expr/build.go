@@ -25,7 +25,7 @@ type spec struct {
 }
 
 func fn(s spec) {
-	register(&function{name: s.name, min: s.min, max: s.max, class: s.class, usage: s.usage, doc: s.doc,
+	register(&function{name: s.name, min: s.min, max: s.max, class: s.class, usage: s.usage, doc: s.doc, kinds: s.kinds,
 		resolve: func(ctx *Context, args []Expr) (Expr, error) { return s.call(ctx, args) }})
 }
 

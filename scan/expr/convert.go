@@ -553,6 +553,7 @@ func hexNumber(l *LiteralExpr) *LiteralExpr {
 // Assigned returns what a column of type t is given by e: a hexadecimal or bit
 // literal is a number for one of numbers.
 func Assigned(e Expr, t Type) Expr {
+	e = asParameter(e, t)
 	if l, ok := e.(*LiteralExpr); ok && l.hex && t.IsNumber() && len(l.Val.Vec.Bytes(0)) <= 8 {
 		return hexNumber(l)
 	}
@@ -561,6 +562,7 @@ func Assigned(e Expr, t Type) Expr {
 
 // condition makes e a Bool.
 func condition(ctx *Context, e Expr) (Expr, error) {
+	e = asParameter(e, TBigInt)
 	t := e.Type()
 	if l, ok := e.(*LiteralExpr); ok && l.hex {
 		e = hexNumber(l)

@@ -174,6 +174,8 @@ type LiteralExpr struct {
 	folded Expr
 	// hex: x'4D' or b'1', a number in numeric context; bits: the latter.
 	hex, bits bool
+	// parameter is the placeholder that it stands for while a statement is prepared.
+	parameter *Parameter
 }
 
 // Literal returns a constant.

@@ -31,6 +31,7 @@ func Call(ctx *Context, name string, args ...Expr) (Expr, error) {
 	if len(args) < f.min || f.max >= 0 && len(args) > f.max {
 		return nil, errs.Userf(errs.WrongArgCount, "Incorrect parameter count in the call to native function '%s'", name)
 	}
+	args = typeParameters(ctx, name, args)
 	e, err := resolveExactly(ctx, f, args)
 	if e == nil && err == nil {
 		e, err = f.resolve(ctx, args)
@@ -43,6 +44,7 @@ func Call(ctx *Context, name string, args ...Expr) (Expr, error) {
 
 // Cast converts e to a type: explicitly, as CAST(e AS …) does.
 func Cast(ctx *Context, e Expr, to Type) (Expr, error) {
+	e = castParameter(e, to)
 	c, err := explicitCast(ctx, e, to)
 	if err != nil {
 		return nil, err
@@ -83,6 +85,7 @@ type function struct {
 	class    string
 	usage    string // "ABS(x)"
 	doc      string // one line
+	kinds    string // of the arguments, see spec
 	resolve  func(ctx *Context, args []Expr) (Expr, error)
 }
 

@@ -118,7 +118,7 @@ func integerCode(width int) byte {
 // defineString sets type and length of a string of characters of so many bytes.
 func (d *definition) defineString(t *expr.Type, bytes uint64, base bool) {
 	n := bytes * uint64(t.ToldLength(base))
-	if t.Told.Form == expr.Large && t.Length == math.MaxInt32 {
+	if (t.Told.Form == expr.Large || t.Told.Form == expr.Long) && t.Length == math.MaxInt32 {
 		n = maxLong // LONGTEXT, LONGBLOB
 	}
 	if !base {

@@ -47,6 +47,32 @@ func init() {
 		"lake tables compute no columns and no defaults; ZEROFILL is not kept": `
 			column-c_generated column-c_generated-binary column-c_stored column-c_stored-binary column-c_expr_default column-c_expr_default-binary
 			column-c_zerofill column-c_zerofill-binary`,
+		"the table has no columns of the types POINT and VECTOR(n)": `
+			prepared-10-columns`,
+		"a parameter is called ?, whatever it is selected as": `
+			prepared-25-params prepared-26-params prepared-27-params prepared-137-params`,
+		"a parameter of a derived table is told as what is selected, not as a column of a temporary table": `
+			prepared-26-columns prepared-27-columns`,
+		"columns of a set operation are told as when it runs; MySQL tells of them as expressions before": `
+			prepared-28-columns prepared-137-columns prepared-138-columns`,
+		"lengths and decimals of SHOW's texts; see kind": `
+			prepared-30-columns prepared-32-columns`,
+		"BEGIN and USE can be prepared": `
+			prepared-40 prepared-42`,
+		"MySQL counts a parameter that is compared with ASCII text, or converted, in characters of another size": `
+			prepared-88-params prepared-150-params prepared-150-columns`,
+		"a parameter that is a condition is a number, as in WHERE": `
+			prepared-108-params`,
+		"a parameter beside SUM's in a select list is told as a number, too": `
+			prepared-128-params`,
+		"a parameter that is shifted or complemented is a number; MySQL takes it for bytes": `
+			prepared-116-params prepared-116-columns`,
+		"REPLACE with parameters: the length grows by every other character, as for values": `
+			prepared-121-columns`,
+		"the parameters of LAG and NTILE, and of SELECT in INSERT, have no type before they have values": `
+			prepared-130-params prepared-130-columns prepared-131-params prepared-145-params`,
+		"MySQL 9.7 has MD5 in a component; SHA2 and COLLATE do not change a parameter's collation": `
+			prepared-148-params prepared-148-columns prepared-149-params`,
 		"another account": `
 			show-47-1 show-48-1`,
 		"there are no triggers, no profiles, no binary log and no replicas": `

@@ -292,6 +292,63 @@ func TestColumnMetadata(t *testing.T) {
 	t.Logf("%d of %d answers are MySQL's", d.same, d.total)
 }
 
+// Prepared statements: the definitions of parameters and columns before they have
+// values, and binary rows of those that need none.
+func TestPreparedMetadata(t *testing.T) {
+	w := metadataPort(t)
+	var all []struct {
+		SQL     string     `json:"sql"`
+		Params  []recorded `json:"params"`
+		Columns []recorded `json:"columns"`
+		Error   int        `json:"error"`
+		Message string     `json:"message"`
+		Execute *struct {
+			Columns json.RawMessage `json:"columns"`
+			Rows    []string        `json:"binary_rows"`
+		} `json:"execute"`
+	}
+	loadMetadata(t, "prepared.json", &all)
+	d := differ{t: t, reasons: metadataDifferences}
+	list := func(cols []recorded) string {
+		var out []string
+		for _, c := range cols {
+			out = append(out, told(c))
+		}
+		return strings.Join(out, "; ")
+	}
+	for i, x := range all {
+		id := fmt.Sprintf("prepared-%d", i+1)
+		p, err := w.prepare(x.SQL)
+		if err != nil || x.Error != 0 {
+			got := "no error"
+			var we *wireError
+			if errors.As(err, &we) {
+				got = fmt.Sprintf("error %d %s", we.code, we.text)
+			}
+			d.check(id, x.SQL, got, fmt.Sprintf("error %d %s", x.Error, x.Message))
+			continue
+		}
+		d.check(id+"-params", x.SQL, list(p.params), list(x.Params))
+		d.check(id+"-columns", x.SQL, list(p.columns), list(x.Columns))
+		if x.Execute == nil {
+			continue
+		}
+		cols, rows, err := w.execute(p.id)
+		if err != nil {
+			t.Fatal(x.SQL, err)
+		}
+		want := x.Columns
+		if string(x.Execute.Columns) != `"same"` {
+			want = nil
+			if err := json.Unmarshal(x.Execute.Columns, &want); err != nil {
+				t.Fatal(err)
+			}
+		}
+		d.check(id+"-execute", x.SQL, list(cols)+" "+fmt.Sprint(rows), list(want)+" "+fmt.Sprint(x.Execute.Rows))
+	}
+	t.Logf("%d of %d answers are MySQL's", d.same, d.total)
+}
+
 // kind is what a client chooses a column's type by. Lengths, decimals of texts and
 // further flags of MySQL's system views depend on the expressions that they are
 // made of.

@@ -87,8 +87,12 @@ func (c *conn) prepare(ctx context.Context, p []byte) {
 	c.out = append(o, 0, 0, 0)
 	c.end()
 	if prep.Params > 0 {
-		for range prep.Params {
-			c.putColumn(&parameterColumn, parameterDefinition, false)
+		for i := range prep.Params {
+			d := parameterDefinition
+			if i < len(prep.Parameters) && prep.Parameters[i].Class != expr.Null {
+				d = define(&session.Column{Type: prep.Parameters[i]}, c.text.charset)
+			}
+			c.putColumn(&parameterColumn, d, false)
 		}
 		if c.caps&capDeprecateEOF == 0 {
 			c.putOldEOF(0, 0)

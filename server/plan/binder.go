@@ -312,6 +312,9 @@ func (b *binder) limitValue(e syntax.Expr) (int64, error) {
 		}
 	case *syntax.Placeholder:
 		if b.env.Preparing {
+			if e.Index < len(b.env.Parameters) {
+				b.env.Parameters[e.Index].Type = expr.TUint64
+			}
 			return most, nil
 		}
 		x, err := b.placeholder(e)

@@ -97,10 +97,12 @@ type Env struct {
 	// Expr has the session's settings and the time of the statement. Required.
 	Expr *expr.Context
 	// Params are the values of the placeholders. While a statement is being
-	// prepared there are none: Preparing is set, and a placeholder is a NULL of
-	// unknown type.
-	Params    []expr.Value
-	Preparing bool
+	// prepared there are none: Preparing is set, a placeholder is a NULL, and
+	// Parameters gets the types that are expected of them, where it has a place for
+	// each.
+	Params     []expr.Value
+	Preparing  bool
+	Parameters []expr.Parameter
 	// Continuous makes reading a table that can be followed a continuous read,
 	// unless the statement says otherwise.
 	Continuous bool

@@ -282,6 +282,9 @@ func (bl *block) sameItem(i, j int) bool {
 // placeholder gives the value of a parameter.
 func (b *binder) placeholder(e *syntax.Placeholder) (expr.Expr, error) {
 	if b.env.Preparing {
+		if e.Index < len(b.env.Parameters) {
+			return expr.ParameterExpr(b.env.Expr, &b.env.Parameters[e.Index]), nil
+		}
 		return expr.Literal(expr.NullValue()), nil
 	}
 	if e.Index >= len(b.env.Params) {

@@ -40,9 +40,13 @@ func (s *Session) prepare(ctx context.Context, text string) (p *Prepared, err er
 		return nil, err
 	}
 	p = &Prepared{Params: len(parsed.Placeholders)}
+	run.parameters = make([]expr.Parameter, p.Params)
 	p.Columns, err = s.columnsOf(run.ctx, parsed.Statement, run)
 	if err != nil {
 		return nil, err
+	}
+	for _, x := range run.parameters {
+		p.Parameters = append(p.Parameters, x.Type)
 	}
 	return p, nil
 }
@@ -53,7 +57,7 @@ func (s *Session) columnsOf(ctx context.Context, stmt syntax.Statement, run *sta
 	switch x := stmt.(type) {
 	case *syntax.Query:
 		env := run.environment()
-		env.Preparing, env.Pin, env.Continuous = true, nil, s.continuous()
+		env.Preparing, env.Parameters, env.Pin, env.Continuous = true, run.parameters, nil, s.continuous()
 		into := x.Into != nil
 		if into {
 			plain := *x
@@ -108,7 +112,7 @@ func (s *Session) columnsOf(ctx context.Context, stmt syntax.Statement, run *sta
 // preparing is what a statement that changes rows is bound in without running.
 func (run *statement) preparing() *plan.Env {
 	env := run.planning()
-	env.Preparing, env.Pin = true, nil
+	env.Preparing, env.Parameters, env.Pin = true, run.parameters, nil
 	return env
 }
 

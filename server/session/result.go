@@ -49,4 +49,6 @@ func (r *Result) Close() error {
 type Prepared struct {
 	Columns []Column // nil when not known before execution, or none
 	Params  int      // number of placeholders
+	// Parameters are the types that are expected of them; nil when unknown.
+	Parameters []expr.Type
 }

@@ -31,6 +31,8 @@ type statement struct {
 	ticket *admission.Ticket
 	// continuous: reading a table that can be followed does not end.
 	continuous bool
+	// parameters are the placeholders of a statement that is prepared.
+	parameters []expr.Parameter
 	cut        cut // what it reads live, nil: nothing
 }
 
