@@ -13,7 +13,9 @@ fault of the oracle or the freedom that its manual gives, or it is unexplained:
 then it is written to FILE.jsonl, and the exit status is 1. What the second server
 refuses by name (error 1235) is counted by what it names.
 
-With --same (both servers are one product) no rule applies.
+With --same (both servers are one product) no rule applies. With --mariadb the
+first server is a MariaDB, and only kind "query" runs, by the rules of
+sqlfuzz_mariadb.py.
 """
 import argparse
 import collections
@@ -34,6 +36,7 @@ import sqlfuzz_binary
 import sqlfuzz_clauses
 import sqlfuzz_grammar
 import sqlfuzz_known
+import sqlfuzz_mariadb
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SHARED = os.path.join(HERE, "../../shared/oracles/sqlfuzz/sqlfuzz.py")
@@ -166,6 +169,8 @@ class Case:
             except pymysql.Error as e:
                 self.asked[key] = {"error": e.args[0], "message": str(e)}
             if settings:
+                if c.c is None:
+                    c.connect()  # it had not answered in time
                 c.cur.execute("SET optimizer_switch = DEFAULT")
                 c.cur.execute("SET sql_mode = DEFAULT")
                 for s in self.script[:-1]:
@@ -199,10 +204,14 @@ class Run:
         self.explained = open(a.explained, "w", buffering=1) if a.explained and not a.print else None
 
     def judge(self, seed, n, case, tree=None):
+        if "timed out" in case.a.get("message", ""):
+            print(f"not answered by the first server in time: seed {seed}, number {n}", flush=True)
+            return
         if case.why == "refused":
             self.refused[re.sub(r"[`'\d].*|\(at.*", "", re.sub(r"^table \S+ ", "", case.b["message"]))[:110]] += 1
             return
-        rule = None if self.a.same else sqlfuzz_known.explain(case)
+        rules = sqlfuzz_mariadb if self.a.mariadb else sqlfuzz_known
+        rule = None if self.a.same else rules.explain(case)
         if rule:
             self.known[rule] += 1
             if self.explained:
@@ -247,6 +256,8 @@ class Run:
             self.with_tables(f"fuzz_{seed}", ddl, lambda: [self.query(seed, n, gen) for n in range(half)])
         else:
             half = 0
+        if half == count:
+            return
         g = sqlfuzz_grammar.Gen(seed)
         if self.kinds:
             g.KINDS = sqlfuzz_grammar.Gen.KINDS = [k for k in sqlfuzz_grammar.Gen.KINDS if k in self.kinds] or g.KINDS
@@ -334,7 +345,10 @@ def main():
     ap.add_argument("--explained", default="", help="what a rule explains, to check the rules by")
     ap.add_argument("--print", action="store_true")
     ap.add_argument("--same", action="store_true")
+    ap.add_argument("--mariadb", action="store_true", help="the oracle is one: queries only, rules of sqlfuzz_mariadb.py")
     a = ap.parse_args()
+    if a.mariadb:
+        a.kinds = "query"
     run = Run(a)
     for k, at in enumerate(range(0, a.queries, BLOCK)):
         run.block(a.seed + k, min(BLOCK, a.queries - at))

@@ -281,15 +281,16 @@ func init() {
 				if !ok {
 					return errs.Userf(errs.WrongArguments, "Incorrect arguments to period_add")
 				}
-				m += n
-				if m <= 0 {
+				// As MySQL computes: months before year 0 wrap around.
+				u := uint64(m + n)
+				if u == 0 {
 					return nil
 				}
-				y := m / 12
+				y := u / 12
 				if y < 100 {
-					y = int64(twoDigits(int(y)))
+					y = uint64(twoDigits(int(y)))
 				}
-				out.I64s[i] = y*100 + m%12 + 1
+				out.I64s[i] = int64(y*100 + u%12 + 1)
 				return nil
 			}
 		}})
