@@ -2,6 +2,7 @@ package exec
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 
 	"github.com/thermocline/thermocline/connector"
@@ -84,6 +85,25 @@ func (c *chunk) add(v *vector.Vec, order []int32) {
 	v = take(v, order)
 	c.cols = append(c.cols, v)
 	c.bytes += fixedBytes(v)
+}
+
+// fresher returns the partitions of the rows that made a group, in the order of the
+// range.
+func (c *chunk) fresher() []uint8 {
+	n := 0
+	for _, f := range c.fresh {
+		if f {
+			n++
+		}
+	}
+	out, at := make([]uint8, 0, n), c.start
+	for _, p := range c.parts {
+		if c.fresh[at[p]] {
+			out = append(out, p)
+		}
+		at[p]++
+	}
+	return out
 }
 
 // rowsIn is the number of rows until the next decision.
@@ -397,17 +417,22 @@ func (d *partitioned) merge() (full bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	for _, c := range d.queue {
-		at := c.start
-		for _, p := range c.parts {
-			if c.fresh[at[p]] {
-				d.order = append(d.order, p)
+	orders := make([][]uint8, len(d.queue))
+	next.Store(0)
+	err = together(workers, func(int) error {
+		for {
+			i := int(next.Add(1)) - 1
+			if i >= len(orders) {
+				return nil
 			}
-			at[p]++
+			orders[i] = d.queue[i].fresher()
 		}
+	})
+	for _, o := range orders {
+		d.order = append(d.order, o...)
 	}
 	d.queue, d.rows = nil, 0
-	return over.Load(), d.acct.fit(int64(cap(d.order)))
+	return over.Load(), errors.Join(err, d.acct.fit(int64(cap(d.order))))
 }
 
 // flush writes all groups, and what waits.

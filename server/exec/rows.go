@@ -66,13 +66,18 @@ func (s *rowStore) add(cols []*vector.Vec, sel []uint16, n int) {
 	s.n += n
 }
 
-// merge appends the rows of another store, which must not be used afterwards.
+// merge appends the rows of another store, which must not be used afterwards: bytes of
+// strings are shared.
 func (s *rowStore) merge(o *rowStore) {
 	if s.n == 0 {
 		*s = *o
 		return
 	}
-	s.add(o.cols, nil, o.n)
+	for i, c := range o.cols {
+		s.cols[i].AppendRange(c, 0, o.n, s.cols[i].ShareBufs(c))
+	}
+	s.strings += o.strings
+	s.n += o.n
 }
 
 // bytes is the memory held.
