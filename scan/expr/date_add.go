@@ -3,6 +3,7 @@ package expr
 import (
 	"bytes"
 	"math"
+	"math/big"
 
 	"github.com/thermocline/thermocline/internal/errs"
 	"github.com/thermocline/thermocline/internal/vector"
@@ -33,6 +34,7 @@ type span struct {
 	days   int64
 	us     int64
 	bad    bool // does not fit
+	wrong  bool // is no interval
 }
 
 // dateAdd resolves d ± INTERVAL n unit.
@@ -103,23 +105,27 @@ func dateAdd(ctx *Context, name string, d, n, unitName Expr) (Expr, error) {
 	c.kern = func(ev *evaluation) (*vector.Vec, error) {
 		out := ev.out(ret.Physical())
 		interval := intervals(ev, u)
-		apply := func(i int, p parsed) (int64, bool) {
+		apply := func(i int, p parsed) (_ int64, ok, bad bool) {
 			s := interval(i)
 			if s.bad {
-				return 0, false
+				return 0, false, s.wrong
 			}
 			if sub {
 				s.months, s.days, s.us = -s.months, -s.days, -s.us
 			}
-			return addSpan(p.us, s)
+			us, ok := addSpan(p.us, s)
+			return us, ok, false
 		}
-		overflow := func(i int) {
-			if ret.Class == Date || ret.Class == Time {
+		overflow := func(i int, bad bool) { // bad: the interval itself is out of range
+			switch date := ret.Class == Date || ret.Class == Time; {
+			case bad && date:
+			case bad:
+				ev.ctx.warn("Warning", errs.DateOutOfRange, "DATETIME value is out of range in '%s'", ev.c)
+			case date:
 				ev.ctx.warn("Warning", errs.DateOutOfRange, "%s value is out of range in '%s'", ret.sqlName(), ev.c)
-				out.SetNull(i)
-				return
+			default:
+				ev.ctx.warn("Warning", errs.DatetimeOverflow, "Datetime function: datetime field overflow")
 			}
-			ev.ctx.warn("Warning", errs.DatetimeOverflow, "Datetime function: datetime field overflow")
 			out.SetNull(i)
 		}
 		if ret.Class == Time {
@@ -135,7 +141,7 @@ func dateAdd(ctx *Context, name string, d, n, unitName Expr) (Expr, error) {
 				}
 				r := s[i&m] + us
 				if iv.bad || r > maxTime || r < -maxTime {
-					overflow(i)
+					overflow(i, iv.wrong)
 					return
 				}
 				out.I64s[i] = r
@@ -151,9 +157,9 @@ func dateAdd(ctx *Context, name string, d, n, unitName Expr) (Expr, error) {
 				return ev.ctx.zeroDate(p, false)
 			}
 			p.us = p.rounded(6, false)
-			us, ok := apply(i, p)
+			us, ok, bad := apply(i, p)
 			if !ok {
-				overflow(i)
+				overflow(i, bad)
 				return nil
 			}
 			switch ret.Class {
@@ -219,10 +225,12 @@ func intervals(ev *evaluation, u unit) func(i int) span {
 			s.months, ok = scale(n, 12, 10000)
 		case fQuarter:
 			s.months, ok = scale(n, 3, 40000)
+			s.wrong = n > math.MaxUint32 || n < -math.MaxUint32
 		case fMonth:
 			s.months, ok = scale(n, 1, 120000)
 		case fWeek:
 			s.days, ok = scale(n, 7, 1e6)
+			s.wrong = n > math.MaxUint32 || n < -math.MaxUint32
 		case fDay:
 			s.days, ok = scale(n, 1, 1e7)
 		case fHour:
@@ -245,10 +253,15 @@ func intervals(ev *evaluation, u unit) func(i int) span {
 			return func(i int) span { return one(fSecond, intAt(v, i)) } // unsigned too, as MySQL reads them
 		}
 		if u.first == fSecond {
-			d := decs(ev.ctx, t, v)
+			d := seconds(ev.ctx, t, v)
 			return func(i int) span {
 				x := d(i)
-				us := x.rescale(6)
+				us := x.unscaled // digits beyond the microseconds are cut
+				if x.scale > 6 {
+					us = new(big.Int).Quo(us, pow10big(x.scale-6))
+				} else {
+					us = x.rescale(6)
+				}
 				if !us.IsInt64() {
 					return span{bad: true}
 				}
@@ -270,7 +283,7 @@ func intervals(ev *evaluation, u unit) func(i int) span {
 	return func(i int) span {
 		values, neg, ok := intervalFields(v.Bytes(i), count, u.last == fMicro)
 		if !ok {
-			return span{bad: true}
+			return span{bad: true, wrong: true}
 		}
 		var sum span
 		for k, n := range values {

@@ -2,6 +2,7 @@ package expr
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/thermocline/thermocline/internal/errs"
 	"github.com/thermocline/thermocline/internal/vector"
@@ -16,7 +17,7 @@ func init() {
 			}
 			return formatCall(ctx, "DATE_FORMAT", args[0], format, false)
 		}})
-	register(&function{name: "TIME_FORMAT", min: 2, max: 2, class: "date", usage: "TIME_FORMAT(t, format)", doc: "A time as text; date letters give zeros.",
+	register(&function{name: "TIME_FORMAT", min: 2, max: 2, class: "date", usage: "TIME_FORMAT(t, format)", doc: "A time as text; letters of dates give zeros, names and weeks NULL.",
 		resolve: func(ctx *Context, args []Expr) (Expr, error) {
 			return formatCall(ctx, "TIME_FORMAT", args[0], args[1], true)
 		}})
@@ -37,27 +38,24 @@ func formatCall(ctx *Context, name string, d, format Expr, clock bool) (Expr, er
 		out := ev.out(vector.Str)
 		ty := ev.c.args[0].Type()
 		var buf []byte
-		isTime := clock || ty.Class == Time
-		if isTime && (clock || ty.Class == Time) {
-			tf := timesOf(ev.ctx, ty, ev.args[0])
-			if !clock {
-				// DATE_FORMAT of a TIME is on today's date.
-				df := dateTimes(ev.ctx, ty, ev.args[0], "datetime")
-				ev.rows(func(i int) {
-					p, _ := df(i)
-					day, tod := splitDateTime(p.us)
-					buf = appendFormat(buf[:0], ev.args[1].Bytes(i), day, tod, false)
-					out.SetBytes(i, buf)
-				})
-				return out, nil
-			}
+		if clock {
+			tf := timeOrDateTime(ev.ctx, ty, ev.args[0])
 			ev.rows(func(i int) {
 				p, ok := tf(i)
-				if !ok && !ty.IsNumber() {
+				format := ev.args[1].Bytes(i)
+				switch {
+				case !ok || len(format) == 0:
+					ok = false
+				case p.kind == Time:
+					buf, ok = appendFormat(buf[:0], format, noDay, p.us, true)
+				default:
+					day, tod := splitDateTime(p.us)
+					buf, ok = appendFormat(buf[:0], format, day, tod, true)
+				}
+				if !ok {
 					out.SetNull(i)
 					return
 				}
-				buf = appendFormat(buf[:0], ev.args[1].Bytes(i), 0, p.rounded(6, false), true)
 				out.SetBytes(i, buf)
 			})
 			return out, nil
@@ -74,7 +72,7 @@ func formatCall(ctx *Context, name string, d, format Expr, clock bool) (Expr, er
 				return nil
 			}
 			day, tod := splitDateTime(p.rounded(6, false))
-			buf = appendFormat(buf[:0], ev.args[1].Bytes(i), day, tod, false)
+			buf, _ = appendFormat(buf[:0], ev.args[1].Bytes(i), day, tod, false)
 			out.SetBytes(i, buf)
 			return nil
 		})
@@ -82,15 +80,16 @@ func formatCall(ctx *Context, name string, d, format Expr, clock bool) (Expr, er
 	return c.nullable(), nil
 }
 
-// appendFormat prints by MySQL's format letters. With clock only the time
-// counts, and its hours may exceed 23.
-func appendFormat(dst, format []byte, day int32, tod int64, clock bool) []byte {
+// appendFormat prints by MySQL's format letters. With clock, of TIME_FORMAT, there
+// are no weekdays and weeks: ok is false; the day may be noDay, which has no
+// month, and then hours may exceed 23.
+func appendFormat(dst, format []byte, day int32, tod int64, clock bool) (out []byte, ok bool) {
 	if clock && tod < 0 {
 		dst = append(dst, '-')
 		tod = -tod
 	}
 	y, m, d := 0, 0, 0
-	if !clock {
+	if day != noDay {
 		y, m, d = civil(day)
 	}
 	h := int(tod / usPerHour)
@@ -119,14 +118,8 @@ func appendFormat(dst, format []byte, day int32, tod int64, clock bool) []byte {
 		i++
 		switch c := format[i]; c {
 		case 'a', 'W', 'b', 'M', 'w', 'j', 'U', 'u', 'V', 'v', 'X', 'x':
-			if clock {
-				switch c {
-				case 'j':
-					dst = append(dst, "000"...)
-				default:
-					dst = append(dst, "00"...)
-				}
-				continue
+			if day == noDay || clock && c != 'b' && c != 'M' {
+				return dst, false
 			}
 			switch c {
 			case 'a':
@@ -163,6 +156,9 @@ func appendFormat(dst, format []byte, day int32, tod int64, clock bool) []byte {
 		case 'c':
 			pad(m, 1)
 		case 'D':
+			if clock {
+				return dst, false
+			}
 			pad(d, 1)
 			suffix := "th"
 			if d < 10 || d > 19 {
@@ -220,7 +216,7 @@ func appendFormat(dst, format []byte, day int32, tod int64, clock bool) []byte {
 			dst = append(dst, c)
 		}
 	}
-	return dst
+	return dst, true
 }
 
 // formatKind says what a format of STR_TO_DATE gives.
@@ -233,7 +229,7 @@ func formatKind(format []byte) (date, clock, micros bool) {
 		switch format[i] {
 		case 'f':
 			clock, micros = true, true
-		case 'H', 'S', 'T', 'h', 'i', 'k', 'l', 'p', 'r', 's', 'I':
+		case 'H', 'S', 'T', 'h', 'i', 'k', 'l', 'r', 's', 'I':
 			clock = true
 		case 'M', 'U', 'V', 'W', 'X', 'Y', 'a', 'b', 'c', 'd', 'e', 'j', 'm', 'u', 'v', 'w', 'x', 'y', 'D':
 			date = true
@@ -251,10 +247,10 @@ func strToDate(ctx *Context, args []Expr) (Expr, error) {
 	if l, ok := f.(*LiteralExpr); ok && !l.Val.IsNull() {
 		date, clock, micros := formatKind(l.Val.Vec.Bytes(0))
 		switch {
-		case date && !clock:
-			t = TDate
 		case clock && !date:
 			t = TTime(0)
+		case !clock:
+			t = TDate
 		default:
 			t = TDateTime(0)
 		}
@@ -283,7 +279,11 @@ func strToDate(ctx *Context, args []Expr) (Expr, error) {
 				ok = false
 			}
 			if !ok {
-				ev.ctx.warn("Warning", errs.WrongValueForFunc, "Incorrect datetime value: '%s' for function str_to_date", shown(s))
+				what := "datetime"
+				if x.clock {
+					what = "time"
+				}
+				ev.ctx.warn("Warning", errs.WrongValueForFunc, "Incorrect %s value: '%s' for function str_to_date", what, shown(s))
 				out.SetNull(i)
 				return nil
 			}
@@ -316,36 +316,51 @@ type dateFields struct {
 	strictYear            int
 	strictYearSet, yearX  bool
 	usa                   bool
+	clock                 bool // %r or %T was tried
 	pm                    int
 }
 
 // read matches s against the format and returns what is left of s.
 func (x *dateFields) read(s, format []byte) (rest []byte, ok bool) {
 	number := func(width int) (int, int, bool) {
-		n, k := 0, 0
+		n, k, sign := 0, 0, 0
+		if len(s) > 1 && s[0] == '+' && isDigit(s[1]) && width > 1 {
+			k, sign = 1, 1
+		}
 		for k < width && k < len(s) && isDigit(s[k]) {
 			n = n*10 + int(s[k]-'0')
 			k++
 		}
 		s = s[k:]
-		return n, k, k > 0
+		return n, k, k > sign
 	}
+	// A name may be cut as long as it is the only one that begins so.
 	name := func(names []string, short bool) (int, bool) {
 		k := 0
 		for k < len(s) && (s[k] >= 'a' && s[k] <= 'z' || s[k] >= 'A' && s[k] <= 'Z') {
 			k++
 		}
 		w := lower(string(s[:k]))
+		found := -1
 		for i, n := range names {
 			if short {
 				n = n[:3]
 			}
-			if lower(n) == w {
-				s = s[k:]
-				return i, true
+			if n = lower(n); n == w {
+				found = i
+				break
+			} else if w != "" && strings.HasPrefix(n, w) {
+				if found >= 0 {
+					return 0, false
+				}
+				found = i
 			}
 		}
-		return 0, false
+		if found < 0 {
+			return 0, false
+		}
+		s = s[k:]
+		return found, true
 	}
 	for i := 0; i < len(format); i++ {
 		s = s[skipSpaces(s):]
@@ -447,6 +462,7 @@ func (x *dateFields) read(s, format []byte) (rest []byte, ok bool) {
 			if format[i] == 'r' {
 				sub = "%I:%i:%S %p"
 			}
+			x.clock = true
 			if s, good = x.read(s, []byte(sub)); !good {
 				return s, false
 			}
@@ -497,7 +513,12 @@ func (x *dateFields) finish() bool {
 		x.y, x.m, x.d = civil(int32(day))
 		return true
 	}
-	if x.yearday > 0 && !set(int(daysOf(x.y, 1, 1))+x.yearday-1) {
+	if x.yearday > 0 && x.y == 0 {
+		// Day 366 of year 0 is the first that MySQL's calendar has.
+		if x.yearday < 366 || !set(x.yearday-dayZero) {
+			return false
+		}
+	} else if x.yearday > 0 && !set(int(daysOf(x.y, 1, 1))+x.yearday-1) {
 		return false
 	}
 	if x.weekSet && x.weekday > 0 {

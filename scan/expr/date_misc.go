@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"fmt"
 	"math/big"
 	"strings"
 	"time"
@@ -130,9 +131,9 @@ func init() {
 				return nil, err
 			}
 			if len(args) == 1 {
-				return show(convert(ctx, args[0], TDateTime(fractionOf(args[0]))), args[0], "cast(%s as datetime)"), nil
+				return show(convert(ctx, args[0], TDateTime(dateFraction(args[0]))), args[0], "cast(%s as datetime)"), nil
 			}
-			t := TDateTime(max(fractionOf(args[0]), fractionOf(args[1])))
+			t := TDateTime(max(dateFraction(args[0]), fractionOf(args[1])))
 			c := newCall("TIMESTAMP", t, func(ev *evaluation) (*vector.Vec, error) {
 				out := ev.out(vector.I64)
 				a, am := i64s(ev.args[0])
@@ -170,11 +171,14 @@ func init() {
 			if err := isNested(args...); err != nil {
 				return nil, err
 			}
-			x := toNumeric(ctx, args[0])
-			t := TTime(numberFraction(x))
+			x := args[0]
+			if x.Type().Class != String {
+				x = toNumeric(ctx, x)
+			}
+			t := TTime(numberFraction(args[0]))
 			return newCall("SEC_TO_TIME", t, func(ev *evaluation) (*vector.Vec, error) {
 				out := ev.out(vector.I64)
-				d := decs(ev.ctx, ev.c.args[0].Type(), ev.args[0])
+				d := seconds(ev.ctx, ev.c.args[0].Type(), ev.args[0])
 				ev.rows(func(i int) {
 					u := d(i).rescale(6)
 					us := maxTime
@@ -219,18 +223,19 @@ func init() {
 				return nil, err
 			}
 			s := toNumeric(ctx, args[2])
-			t := TTime(numberFraction(s))
+			t := TTime(numberFraction(args[2]))
 			large := numeric(args[0]).Unsigned // hours that look negative are more than all
 			c := newCall("MAKETIME", t, func(ev *evaluation) (*vector.Vec, error) {
 				out := ev.out(vector.I64)
 				d := decs(ev.ctx, ev.c.args[2].Type(), ev.args[2])
 				ev.rows(func(i int) {
 					h, m := intAt(ev.args[0], i), intAt(ev.args[1], i)
-					u := d(i).rescale(6)
-					if m < 0 || m > 59 || u.Sign() < 0 || u.Cmp(big.NewInt(60*usPerSecond)) >= 0 {
+					s := d(i)
+					if m < 0 || m > 59 || s.unscaled.Sign() < 0 || s.unscaled.Cmp(new(big.Int).Mul(big.NewInt(60), pow10big(s.scale))) >= 0 {
 						out.SetNull(i)
 						return
 					}
+					u := s.rescale(6)
 					sec := roundFraction(u.Int64(), t.Scale, false)
 					neg := h < 0 && !large
 					us := maxTime + 1
@@ -238,7 +243,11 @@ func init() {
 						us = absInt(h)*usPerHour + m*usPerMinute + sec
 					}
 					if us > maxTime {
-						ev.ctx.truncated("time", []byte(bigOf(h).String()+":"+string(append2(nil, int(m)))+":"+string(append2(nil, int(sec/usPerSecond)))))
+						text := bigOf(h).String() + ":" + string(append2(nil, int(m))) + ":" + string(append2(nil, int(sec/usPerSecond)))
+						if t.Scale > 0 {
+							text += "." + fmt.Sprintf("%06d", sec%usPerSecond)[:t.Scale]
+						}
+						ev.ctx.truncated("time", []byte(text))
 						us = maxTime
 					}
 					if neg {
@@ -263,6 +272,7 @@ func init() {
 					if n <= 0 {
 						return ev.ctx.zeroDate(parsed{partial: true}, true)
 					}
+					ev.ctx.warn("Warning", errs.DateOutOfRange, "DATE value is out of range in '%s'", ev.c)
 					out.SetNull(i)
 					return nil
 				}
@@ -367,15 +377,30 @@ func fractionOf(e Expr) int {
 		if p := parseDateTime(l.Val.Vec.Bytes(0), false); p.kind != Null {
 			return p.fsp
 		}
-		return 0
 	}
 	return 6
+}
+
+// dateFraction is fractionOf for what must be a date-time.
+func dateFraction(e Expr) int {
+	if l, ok := e.(*LiteralExpr); ok && isString(e.Type()) && !l.Val.IsNull() && parseDateTime(l.Val.Vec.Bytes(0), false).kind == Null {
+		return 6
+	}
+	return fractionOf(e)
+}
+
+// seconds reads rows as decimal numbers of seconds.
+func seconds(ctx *Context, t Type, v *vector.Vec) func(i int) dec {
+	if t.Class == String {
+		return textDecs(ctx, t, v, false)
+	}
+	return decs(ctx, t, v)
 }
 
 // numberFraction is how many fraction digits a number of seconds has.
 func numberFraction(e Expr) int {
 	switch t := e.Type(); t.Class {
-	case Int:
+	case Int, Null:
 		return 0
 	case Decimal:
 		return min(t.Scale, 6)
@@ -460,6 +485,13 @@ func timeOrDateTime(ctx *Context, t Type, v *vector.Vec) func(i int) (parsed, bo
 		d := decs(ctx, t, v)
 		return func(i int) (parsed, bool) {
 			p := decToTime(d(i))
+			if p.kind == Null {
+				// A number that is too large for a time may be a date.
+				if q := decToDateTime(d(i)); q.kind != Null {
+					q.kind = DateTime
+					return q, true
+				}
+			}
 			if p.truncated {
 				ctx.truncated("time", texts(ctx, t, v)(i))
 			}
@@ -469,21 +501,35 @@ func timeOrDateTime(ctx *Context, t Type, v *vector.Vec) func(i int) (parsed, bo
 	z := ctx.zone()
 	return func(i int) (parsed, bool) {
 		s := v.Bytes(i)
-		p := parseTime(s)
-		if p.kind == Time && p.truncated && looksDate(s) {
-			p = parseDateTime(s, false)
+		p := parseDateTime(s, false)
+		if p.kind == Null || p.truncated || p.delim != 0 {
+			// 10:11:12 is a date with odd delimiters, and better a time.
+			switch q := parseTime(s); {
+			case q.kind != Null && !q.truncated:
+				p = q
+			case p.kind == Null && !p.invalid:
+				p = q
+			}
 		}
-		if p.kind == Null || p.truncated {
+		if p.kind != Null {
+			if p.kind != Time {
+				p.kind = DateTime
+				p.us, p.offset = p.wall(z), false
+			}
+			ctx.carry(&p)
+		}
+		switch {
+		case p.kind == Null:
+			ctx.badDate("datetime", p, t, s)
+		case p.truncated && p.kind == Time:
 			ctx.truncated("time", s)
+		case p.truncated:
+			ctx.truncated("datetime", s)
 		}
-		if p.kind == Null {
-			return p, false
+		if p.kind != Null {
+			ctx.delimiter(p, s)
 		}
-		if p.kind != Time {
-			p.kind = DateTime
-			p.us, p.offset = p.wall(z), false
-		}
-		return p, true
+		return p, p.kind != Null
 	}
 }
 
@@ -557,7 +603,7 @@ func addTime(ctx *Context, name string, a, b Expr) (Expr, error) {
 					us = max(-maxTime, min(us, maxTime))
 				}
 			} else if !validDateTime(us) {
-				ev.ctx.warn("Warning", errs.DatetimeOverflow, "Datetime function: datetime field overflow")
+				ev.ctx.warn("Warning", errs.DateOutOfRange, "DATETIME value is out of range in '%s'", ev.c)
 				out.SetNull(i)
 				return
 			}

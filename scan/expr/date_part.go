@@ -240,6 +240,34 @@ func weekOf(day int32, mode int) (week, year int) {
 	return days/7 + 1, year
 }
 
+// dateOrTime reads rows as date-times where they are such, and else as times.
+func dateOrTime(ctx *Context, t Type, v *vector.Vec) func(i int) (parsed, bool) {
+	if t.IsTemporal() {
+		return timeOrDateTime(ctx, t, v)
+	}
+	var date func(i int) parsed
+	switch {
+	case t.IsNumber():
+		d := decs(ctx, t, v)
+		date = func(i int) parsed { return decToDateTime(d(i)) }
+	case isString(t):
+		date = func(i int) parsed { return parseDateTime(v.Bytes(i), false) }
+	default:
+		return timeOrDateTime(ctx, t, v)
+	}
+	z := ctx.zone()
+	clock := timesOf(ctx, t, v)
+	return func(i int) (parsed, bool) {
+		p := date(i)
+		if p.kind == Null || p.truncated || p.delim != 0 {
+			return clock(i)
+		}
+		p.kind, p.us, p.offset = DateTime, p.wall(z), false
+		ctx.carry(&p)
+		return p, p.kind != Null
+	}
+}
+
 // unit is a unit of intervals and EXTRACT.
 type unit struct {
 	// fields of a compound unit's text, from the first to the last; simple units
@@ -349,21 +377,9 @@ func extract(ctx *Context, args []Expr) (Expr, error) {
 	}
 	c.kern = func(ev *evaluation) (*vector.Vec, error) {
 		out := ev.out(vector.I64)
-		if clock {
-			f := timesOf(ev.ctx, t, ev.args[0])
-			ev.rows(func(i int) {
-				p, ok := f(i)
-				if !ok {
-					out.SetNull(i)
-					return
-				}
-				out.I64s[i] = number(0, p.rounded(6, false))
-			})
-			return out, nil
-		}
-		if u.first == fDay && !t.IsNumber() {
+		if clock || u.first == fDay && u.last != fDay {
 			// A time has no days, but any number of hours.
-			f := timeOrDateTime(ev.ctx, t, ev.args[0])
+			f := dateOrTime(ev.ctx, t, ev.args[0])
 			ev.rows(func(i int) {
 				p, ok := f(i)
 				switch {

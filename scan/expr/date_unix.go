@@ -82,7 +82,7 @@ func fromUnixtime(ctx *Context, args []Expr) (Expr, error) {
 	t := TDateTime(fsp)
 	c := newCall("FROM_UNIXTIME", t, func(ev *evaluation) (*vector.Vec, error) {
 		out := ev.out(vector.I64)
-		d := decs(ev.ctx, ev.c.args[0].Type(), ev.args[0])
+		d := seconds(ev.ctx, ev.c.args[0].Type(), ev.args[0])
 		z := ev.ctx.zone()
 		ev.rows(func(i int) {
 			u := d(i).rescale(6)

@@ -46,6 +46,7 @@ Differences from MySQL on purpose (` + "`scan/expr/deliberate_test.go`" + ` has 
 * GREATEST and LEAST of dates and values that are none are refused: MySQL answers with dates that do not exist. JSON is not compared with dates, years and binary strings.
 * Dates whose month or day is zero, and days that a month does not have, are refused whatever sql_mode allows; INSERT IGNORE stores NULL instead of a zero date.
 * Decimals of more than 76 digits in between are refused. So are \X, \N{name} and some properties in regular expressions; a match that takes too many steps is error 3699, as in MySQL.
+* Time zones keep their rules after 2037, where MySQL's tables of them end. A TIME as a date counts from today's midnight; MySQL 9.7 counts negative and long ones from the time of day.
 * NULLIF gives its first argument, as MySQL's manual says, not what MySQL's constant folding made of it. An array is greater than any number in every comparison.
 * UPPER and LOWER keep letters whose other case has more bytes; MySQL cuts the text there.
 * EXCEPT ALL of a set operation in parentheses leaves rows that are not NULL alone when it removes NULLs.

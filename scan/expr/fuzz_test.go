@@ -130,7 +130,7 @@ func FuzzTemporal(f *testing.F) {
 		if _, ok := x.read([]byte(s), []byte(format)); ok {
 			x.finish()
 		}
-		_ = appendFormat(nil, []byte(format), 19000, 5*usPerHour, false)
+		_, _ = appendFormat(nil, []byte(format), 19000, 5*usPerHour, false)
 		_, _ = parsePath(format)
 		_, _, _ = intervalFields([]byte(s), 4, true)
 		if m, err := compileRegexp(format, "", true, "x"); err == nil {

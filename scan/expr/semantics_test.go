@@ -133,9 +133,11 @@ func unzipped(t testing.TB, name string) []byte {
 }
 
 // loadCases reads the cases; group is what stands before the number of an id.
-func loadCases(t testing.TB) []*semCase {
+func loadCases(t testing.TB) []*semCase { return casesOf(t, "semantics.jsonl.gz") }
+
+func casesOf(t testing.TB, file string) []*semCase {
 	var out []*semCase
-	s := bufio.NewScanner(bytes.NewReader(unzipped(t, "semantics.jsonl.gz")))
+	s := bufio.NewScanner(bytes.NewReader(unzipped(t, file)))
 	s.Buffer(nil, 16<<20)
 	for s.Scan() {
 		c := &semCase{}
@@ -591,7 +593,7 @@ var codes = map[errs.Kind]int{errs.NotSupported: 1235, errs.UnknownColumn: 1054,
 	errs.IncorrectDecimal: 1366, errs.OperandColumns: 1241, errs.CollationMix: 1267, errs.CollationMix3: 1270, errs.CollationMixAll: 1271, errs.UnknownCollation: 1273, errs.UnknownCharset: 1115, errs.CharsetForCollation: 1253,
 	errs.TooBigPrecision: 1426, errs.TooBigScale: 1425, errs.WrongFieldSpec: 1427, errs.InvalidGroupBy: 1111, errs.Syntax: 1064, errs.UnknownTimeZone: 1298,
 	errs.Deprecated: 1287, errs.WrongValueForFunc: 1411, errs.DatetimeOverflow: 1441, errs.DateOutOfRange: 6527, errs.GroupConcatCut: 1260, errs.InvalidCharacter: 1300, errs.ResultTooLong: 1301,
-	errs.InvalidLogarithm: 3020, errs.IllegalValue: 1367, errs.InvalidJSONArg: 3141, errs.JSONDepth: 3157, errs.JSONArgType: 3064, errs.JSONBoolean: 3986, errs.JSONNotCell: 3165, errs.JSONVacuousPath: 3153, errs.RegexpSyntax: 3688, errs.RegexpEscape: 3689, errs.RegexpParen: 3691, errs.RegexpInterval: 3692, errs.RegexpMaxMin: 3693, errs.RegexpBracket: 3696, errs.RegexpRange: 3697, errs.RegexpCharset: 3995, errs.DeprecatedDelimiter: 4095, errs.DeprecatedCharset: 3719, errs.DeprecatedNational: 3720, errs.InvalidJSONCast: 3156,
+	errs.InvalidLogarithm: 3020, errs.IllegalValue: 1367, errs.InvalidJSONArg: 3141, errs.JSONDepth: 3157, errs.JSONArgType: 3064, errs.JSONBoolean: 3986, errs.JSONNotCell: 3165, errs.JSONVacuousPath: 3153, errs.RegexpSyntax: 3688, errs.RegexpEscape: 3689, errs.RegexpParen: 3691, errs.RegexpInterval: 3692, errs.RegexpMaxMin: 3693, errs.RegexpBracket: 3696, errs.RegexpRange: 3697, errs.RegexpCharset: 3995, errs.DeprecatedDelimiter: 4095, errs.SuperfluousDelimiter: 4096, errs.DeprecatedCharset: 3719, errs.DeprecatedNational: 3720, errs.InvalidJSONCast: 3156,
 	errs.UnsignedComplement: 1105, errs.InvalidJSONPath: 3143, errs.InvalidJSONCharset: 3144, errs.InvalidJSONType: 3146, errs.JSONKeyNull: 3158,
 	errs.JSONPathWildcard: 3149, errs.JSONOneOrAll: 3154, errs.JSONMissing: 3966, errs.InvalidRegexp: 3685, errs.RegexpIndex: 3686}
 

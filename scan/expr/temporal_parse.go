@@ -15,7 +15,7 @@ type parsed struct {
 	truncated bool  // other text follows, or the value was clamped
 	delim     byte  // a deprecated delimiter, 0 for none
 	delimAt   int
-	delimWant byte
+	delimWant byte // 0: the delimiter is superfluous
 	offset    bool // had a zone displacement; us is then UTC
 	// partial: a date whose month or day is zero, which MySQL lets through in
 	// some places and this package refuses; kind is Null.
@@ -42,6 +42,9 @@ func parseDateTime(s []byte, onlyDateTime bool) (p parsed) {
 	i0 := skipSpaces(s)
 	if i0 == len(s) || !isDigit(s[i0]) {
 		return parsed{truncated: true}
+	}
+	if i0 > 0 {
+		p.delim, p.delimAt = s[0], 0
 	}
 	pos := i0
 	for pos < len(s) && (isDigit(s[pos]) || s[pos] == 'T') {
@@ -125,7 +128,9 @@ func parseDateTime(s []byte, onlyDateTime bool) (p parsed) {
 				want = ':'
 			}
 			if p.delim == 0 && (s[at] != want || n > 0) {
-				p.delim, p.delimAt, p.delimWant = s[at], at, want
+				if p.delim, p.delimAt, p.delimWant = s[at], at, want; s[at] == want {
+					p.delimWant = 0
+				}
 			}
 			foundDelim = true
 			at++
@@ -137,7 +142,6 @@ func parseDateTime(s []byte, onlyDateTime bool) (p parsed) {
 	if foundDelim && !foundSpace && onlyDateTime {
 		return parsed{truncated: true}
 	}
-	_ = sawT
 	fields := i
 	at = last
 	if internal {
@@ -195,8 +199,32 @@ func parseDateTime(s []byte, onlyDateTime bool) (p parsed) {
 		p.offset = true
 		return p
 	}
-	p.truncated = !onlySpaces(s[at:])
+	if p.kind == Date && at == len(s) && !internal {
+		switch c := s[at-1]; {
+		case c == 'T':
+			p.truncated = true
+			return p
+		case p.delim == 0 && isSpace(c):
+			p.delim, p.delimAt = c, at-1
+		}
+	}
+	p.trailing(s, at)
+	if onlyDateTime && sawT && p.truncated {
+		return parsed{truncated: true} // MySQL tries it as a time then
+	}
 	return p
+}
+
+// trailing judges what follows a value that ends at a position: blanks are
+// superfluous delimiters, other text is lost.
+func (p *parsed) trailing(s []byte, at int) {
+	p.truncated = !onlySpaces(s[at:])
+	if at == len(s) || p.delim != 0 || !isSpace(s[at]) || p.kind == Time && p.truncated {
+		return
+	}
+	if p.delim, p.delimAt, p.delimWant = s[at], at, ' '; s[at] == ' ' {
+		p.delimWant = 0
+	}
 }
 
 // parseOffset reads ±hh:mm up to 14:00.
@@ -219,6 +247,9 @@ func parseOffset(s []byte) (us int64, ok bool) {
 // hhmmss, or a full date-time, whose kind is then DateTime.
 func parseTime(s []byte) (p parsed) {
 	at := skipSpaces(s)
+	if at > 0 {
+		p.delim, p.delimAt = s[0], 0
+	}
 	neg := false
 	if at < len(s) && s[at] == '-' {
 		neg = true
@@ -229,6 +260,12 @@ func parseTime(s []byte) (p parsed) {
 	}
 	if !neg && len(s)-at >= 12 {
 		if d := parseDateTime(s[at:], true); d.kind == DateTime || d.kind == Date {
+			if d.delim != 0 {
+				d.delimAt += at
+			}
+			if at > 0 {
+				d.delim, d.delimAt, d.delimWant = p.delim, p.delimAt, 0
+			}
 			return d
 		} else if d.invalid {
 			return parsed{kind: Time, us: d.us, fsp: d.fsp} // a date that is none has a time of day
@@ -317,7 +354,7 @@ func parseTime(s []byte) (p parsed) {
 	}
 	p.kind = Time
 	h := f[0]*24 + f[1]
-	p.truncated = !onlySpaces(s[at:])
+	p.trailing(s, at)
 	if h > 838 || h == 838 && f[2] == 59 && f[3] == 59 && us > 0 {
 		p.us, p.truncated, p.nanos = maxTime, true, 0
 	} else {
@@ -341,7 +378,13 @@ func looksDateTime(s []byte) bool {
 	for n < len(s) && isDigit(s[n]) {
 		n++
 	}
-	return n < len(s) && (s[n] == '-' || s[n] == '/') && n <= 4
+	if n == len(s) || s[n] != '-' && s[n] != '/' || n > 4 {
+		return false
+	}
+	for n < len(s) && (isDigit(s[n]) || isPunct(s[n])) {
+		n++
+	}
+	return n < len(s) && isSpace(s[n])
 }
 
 // numberToDateTime reads YYYYMMDD[hhmmss] and YYMMDD[hhmmss].

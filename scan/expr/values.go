@@ -279,11 +279,17 @@ func decs(ctx *Context, t Type, v *vector.Vec) func(i int) dec {
 	case Null:
 		return func(int) dec { return dec{new(big.Int), 0} }
 	}
+	return textDecs(ctx, t, v, true)
+}
+
+// textDecs reads texts as decimals. With note, one that has no number at all
+// warns twice, as MySQL's conversions for arithmetic do.
+func textDecs(ctx *Context, t Type, v *vector.Vec, note bool) func(i int) dec {
 	return func(i int) dec {
 		s := v.Bytes(i)
 		d, clean := parseDec(s)
 		if !clean {
-			if start, end := numberPrefix(s); start == end {
+			if start, end := numberPrefix(s); start == end && note {
 				ctx.warn("Warning", errs.IncorrectDecimal, "Incorrect DECIMAL value: '0' for column '' at row -1")
 				if t.Class == Bytes {
 					return d
@@ -377,6 +383,8 @@ func dateTimes(ctx *Context, t Type, v *vector.Vec, label string) func(i int) (p
 		return func(i int) (parsed, bool) {
 			p := decToDateTime(d(i))
 			switch {
+			case p.kind != Null && p.truncated && t.Class == Decimal:
+				ctx.truncated("date", texts(ctx, t, v)(i))
 			case p.kind != Null:
 			case t.Class == Decimal:
 				ctx.badDate(label, noDate, t, texts(ctx, t, v)(i))
@@ -405,12 +413,18 @@ func dateTimes(ctx *Context, t Type, v *vector.Vec, label string) func(i int) (p
 	return func(i int) (parsed, bool) {
 		s := v.Bytes(i)
 		p := parseDateTime(s, false)
+		if p.kind != Null {
+			p.us, p.offset = p.wall(z), false
+			if ctx.carry(&p); p.kind == Null && label == "datetime" {
+				ctx.warn("Warning", errs.DatetimeOverflow, "Datetime function: datetime field overflow")
+				return p, false
+			}
+		}
 		if p.kind == Null || p.truncated {
 			ctx.badDate(label, p, t, s)
 		}
 		if p.kind != Null {
 			ctx.delimiter(p, s)
-			p.us, p.offset = p.wall(z), false
 		}
 		return p, p.kind != Null
 	}
@@ -422,11 +436,16 @@ func (c *Context) badDate(label string, p parsed, t Type, s []byte) {
 		c.warn("Warning", errs.TruncatedValue, "Incorrect datetime value: '%s'", shownAs(t, s))
 		return
 	}
+	if label == "datetime" && p.kind == Date {
+		label = "date"
+	}
 	c.truncatedAs(t, strings.TrimSpace(label), s)
 }
 
 func (c *Context) delimiter(p parsed, s []byte) {
-	if p.delim != 0 {
+	if p.delim != 0 && p.delimWant == 0 {
+		c.warn("Warning", errs.SuperfluousDelimiter, "Delimiter '%c' in position %d in datetime value '%s' at row 1 is superfluous and is deprecated. Please remove.", p.delim, p.delimAt, shown(s))
+	} else if p.delim != 0 {
 		c.warn("Warning", errs.DeprecatedDelimiter, "Delimiter '%c' in position %d in datetime value '%s' at row 1 is deprecated. Prefer the standard '%c'.", p.delim, p.delimAt, shown(s), p.delimWant)
 	}
 }
@@ -447,6 +466,8 @@ func decToDateTime(d dec) parsed {
 	p.fsp = min(d.scale, 6)
 	if p.kind == DateTime { // a date has no fraction of a second
 		p.us += roundMicros(rest, d.scale)
+	} else {
+		p.truncated = rest.Sign() != 0
 	}
 	return p
 }
@@ -514,11 +535,29 @@ func timesOf(ctx *Context, t Type, v *vector.Vec) func(i int) (parsed, bool) {
 		if p.kind == Null {
 			return p, false
 		}
+		ctx.delimiter(p, s)
 		if p.kind != Time {
 			p.us, p.offset = p.wall(z), false
 		}
 		return clock(p), true
 	}
+}
+
+// carry rounds digits beyond the microseconds in: 23:59:59.9999999 is the next
+// day. What leaves the calendar has no value.
+func (c *Context) carry(p *parsed) {
+	if p.nanos != 0 && !c.Mode.Has(TimeTruncateFractional) {
+		switch {
+		case p.nanos >= 500:
+			p.us++
+		case p.nanos <= -500:
+			p.us--
+		}
+		if p.kind == DateTime && !validDateTime(p.us) {
+			*p = parsed{truncated: true}
+		}
+	}
+	p.nanos = 0
 }
 
 // decToTime reads [-]hhmmss.ffffff.
