@@ -70,6 +70,12 @@ func TestLimits(t *testing.T) {
 	if _, err := Compile("(?:(?:ab|c){1000}){1000}", 0); !errors.Is(err, ErrUnsupported) {
 		t.Errorf("got %v, want a refusal", err)
 	}
+	if _, err := Compile(strings.Repeat(`[\p{L}--[a]]`, 3000), FoldCase); !errors.Is(err, ErrUnsupported) {
+		t.Errorf("got %v, want a refusal", err)
+	}
+	if _, err := Compile(strings.Repeat("[a-z]", 3000), FoldCase); err != nil {
+		t.Error(err)
+	}
 	if _, err := Compile(strings.Repeat("(", 10_000), 0); !errors.Is(err, ErrUnsupported) {
 		t.Errorf("got %v, want a refusal", err)
 	}

@@ -55,6 +55,7 @@ type parser struct {
 	groups int
 	names  map[string]int
 	depth  int
+	sets   int // work for sets: see spend
 	refs   []*backRef
 	named  []namedRef
 }

@@ -103,13 +103,21 @@ func (s *runeSet) foldClosure() *runeSet {
 			out.add(f, f)
 		}
 	}
-	letters := s.intersect(cased())
+	letters := s
+	if !s.narrow() {
+		letters = s.intersect(cased())
+	}
 	for i := 0; i < len(letters.ranges); i += 2 {
 		for r := letters.ranges[i]; r <= letters.ranges[i+1]; r++ {
 			add(r)
 		}
 	}
 	return out.normal()
+}
+
+// narrow reports whether all characters of the set are among the first few hundred.
+func (s *runeSet) narrow() bool {
+	return len(s.ranges) == 0 || s.ranges[len(s.ranges)-1] < 0x250
 }
 
 // cased are the characters of which there is another one that differs by case only.
@@ -200,21 +208,35 @@ var longCategories = map[string]string{
 	"separator": "Z", "spaceseparator": "Zs", "lineseparator": "Zl", "paragraphseparator": "Zp", "other": "C", "control": "Cc", "format": "Cf", "surrogate": "Cs", "privateuse": "Co",
 }
 
+var blanks = strings.NewReplacer("_", "", " ", "", "-", "")
+
+// plain is a name of a property without what does not count in it.
+func plain(s string) string { return strings.ToLower(blanks.Replace(s)) }
+
+// tablesByName are Unicode's tables by their plain names.
+var tablesByName = sync.OnceValue(func() (out struct{ categories, scripts, properties map[string]*unicode.RangeTable }) {
+	index := func(from map[string]*unicode.RangeTable) map[string]*unicode.RangeTable {
+		m := map[string]*unicode.RangeTable{}
+		for n, t := range from {
+			m[plain(n)] = t
+		}
+		return m
+	}
+	out.categories, out.scripts, out.properties = index(unicode.Categories), index(unicode.Scripts), index(unicode.Properties)
+	return out
+})
+
 // propertyNamed finds what \p{name} means; nil: unknown.
 func propertyNamed(name string) *runeSet {
-	plain := func(s string) string {
-		return strings.ToLower(strings.NewReplacer("_", "", " ", "", "-", "").Replace(s))
-	}
 	kind, value, pair := strings.Cut(name, "=")
 	if !pair {
 		value = kind
 	}
 	kind, value = plain(kind), plain(value)
+	known := tablesByName()
 	find := func(from map[string]*unicode.RangeTable) *runeSet {
-		for n, t := range from {
-			if plain(n) == value {
-				return tables(t)
-			}
+		if t := from[value]; t != nil {
+			return tables(t)
 		}
 		return nil
 	}
@@ -225,12 +247,12 @@ func propertyNamed(name string) *runeSet {
 		if value == "lc" {
 			return tables(unicode.Lu, unicode.Ll, unicode.Lt)
 		}
-		return find(unicode.Categories)
+		return find(known.categories)
 	}
 	if pair {
 		switch kind {
 		case "script", "sc":
-			return find(unicode.Scripts)
+			return find(known.scripts)
 		case "generalcategory", "gc":
 			return category()
 		}
@@ -245,10 +267,25 @@ func propertyNamed(name string) *runeSet {
 	if s := posix[value]; s != nil {
 		return s
 	}
-	if s := find(unicode.Scripts); s != nil {
+	if s := find(known.scripts); s != nil {
 		return s
 	}
-	return find(unicode.Properties)
+	return find(known.properties)
+}
+
+// maxSets bounds the work for the sets of a pattern, in ranges: about a tenth of a
+// second.
+const maxSets = 1 << 20
+
+// spend counts the work for a set.
+func (p *parser) spend(s *runeSet) error {
+	if p.sets += 1 + len(s.ranges); p.flags&FoldCase != 0 && !s.narrow() {
+		p.sets += 4000
+	}
+	if p.sets > maxSets {
+		return p.unsupported("a pattern with so many sets")
+	}
+	return nil
 }
 
 // classEscape reads an escape that names a set; nil when it is another one.
@@ -292,6 +329,9 @@ func (p *parser) classEscape() (*runeSet, error) {
 		if s = propertyNamed(name); s == nil {
 			return nil, p.unsupported("the property " + name)
 		}
+		if err := p.spend(s); err != nil {
+			return nil, err
+		}
 		if p.flags&FoldCase != 0 {
 			s = s.foldClosure()
 		}
@@ -304,7 +344,7 @@ func (p *parser) classEscape() (*runeSet, error) {
 	}
 	p.at += 2
 	if unicode.IsUpper(r) {
-		return s.negate(), nil
+		return s.negate(), p.spend(s)
 	}
 	return s, nil
 }
@@ -343,6 +383,9 @@ func (p *parser) class() (*runeSet, error) {
 		case r == ']' && !first:
 			p.at++
 			combine()
+			if err := p.spend(whole); err != nil {
+				return nil, err
+			}
 			if p.flags&FoldCase != 0 {
 				whole = whole.foldClosure()
 			}

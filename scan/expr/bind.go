@@ -68,6 +68,15 @@ func at(err error, pos int) error {
 	return err
 }
 
+// placed is at, and the message of what is not supported tells the position.
+func placed(err error, pos int) error {
+	var x *errs.Error
+	if errors.As(err, &x) && x.Pos < 0 && x.Class == errs.Unsupported {
+		return errs.Unsupportedf(pos, "%s", strings.TrimPrefix(x.Msg, "this version does not support "))
+	}
+	return err
+}
+
 func (b *binder) all(es []syntax.Expr) ([]Expr, error) {
 	out := make([]Expr, len(es))
 	for i, e := range es {
@@ -183,7 +192,8 @@ func (b *binder) node(e syntax.Expr) (Expr, error) {
 	case *syntax.JSONValue:
 		return b.jsonValue(e)
 	case *syntax.UserVar:
-		return Call(b.ctx, "@", wordLiteral(e.Name))
+		x, err := Call(b.ctx, "@", wordLiteral(e.Name))
+		return x, placed(err, e.Pos())
 	case *syntax.SysVar:
 		scope := ""
 		switch e.Scope {
@@ -208,7 +218,9 @@ func (b *binder) node(e syntax.Expr) (Expr, error) {
 		if err != nil {
 			return nil, err
 		}
-		return Call(b.ctx, ":=", wordLiteral(e.Var.Name), x)
+		b.ctx.warn("Warning", errs.Deprecated, "Setting user variables within expressions is deprecated and will be removed in a future release. Consider alternatives: 'SET variable=expression, ...', or 'SELECT expression(s) INTO variables(s)'.")
+		x, err = Call(b.ctx, ":=", wordLiteral(e.Var.Name), x)
+		return x, placed(err, e.Pos())
 	case *syntax.ColumnRef:
 		return nil, errs.Userf(errs.UnknownColumn, "Unknown column '%s' in 'field list'", joinIdents(e.Parts))
 	case *syntax.Placeholder:

@@ -32,6 +32,10 @@ type Context struct {
 	MaxAllowedPacket int
 	// DefaultWeekFormat is default_week_format.
 	DefaultWeekFormat int
+	// RegexpTimeLimit and RegexpStackLimit are regexp_time_limit, in steps of the
+	// engine, and regexp_stack_limit, in bytes; 0 for no limit. NewContext sets
+	// MySQL's 32 and 8,000,000.
+	RegexpTimeLimit, RegexpStackLimit int
 	// LCTimeNames is lc_time_names; only en_US is known.
 	LCTimeNames string
 	// Warnings takes warnings; nil drops them.
@@ -45,6 +49,11 @@ type Context struct {
 	// Item is the name of the item of the select list that is bound, "" for
 	// others: warnings about a CAST that is the whole item name it.
 	Item string
+
+	// Assigning are the variables that the statement reads and writes row by row;
+	// nil: none. InOrder says that what is bound is computed so.
+	Assigning *Assigning
+	InOrder   bool
 
 	state *sync.Map // per statement state of volatile functions, by expression
 }
@@ -68,7 +77,7 @@ const endRows = 32
 
 // NewContext returns a Context with MySQL's defaults.
 func NewContext() *Context {
-	return &Context{DivPrecision: 4, GroupConcatMaxLen: 1024, MaxAllowedPacket: 64 << 20, Mode: DefaultSQLMode,
+	return &Context{RegexpTimeLimit: 32, RegexpStackLimit: 8_000_000, DivPrecision: 4, GroupConcatMaxLen: 1024, MaxAllowedPacket: 64 << 20, Mode: DefaultSQLMode,
 		Collation: DefaultCollation, Warnings: &Warnings{}, state: &sync.Map{}}
 }
 

@@ -29,6 +29,13 @@ func convert(ctx *Context, e Expr, t Type) Expr {
 	if x, ok := exactReal(e); ok && t.Class == Double {
 		return x
 	}
+	if v, ok := e.(*variableRead); ok && v.typ.Class != t.Class {
+		switch t.Class {
+		case Int, Double, Decimal, String, Bytes:
+			return v.as(t)
+		}
+		e = v.as(TString(1<<24-1, DefaultCollation))
+	}
 	from := e.Type()
 	t.Nullable = from.Nullable || mayFail(from, t)
 	if from.Class == Null {

@@ -313,14 +313,8 @@ func init() {
 	info("CURRENT_ROLE", "The active roles: NONE.", func(Session) (string, bool) { return "NONE", true })
 	info("ICU_VERSION", "The version of the regular expression library MySQL has; NULL, since there is none.", func(Session) (string, bool) { return "", false })
 	number := func(name, doc string, get func(s Session) Value) {
-		register(&function{name: name, min: 0, max: 1, class: "information", usage: name + "()", doc: doc,
-			resolve: func(ctx *Context, args []Expr) (Expr, error) {
-				if len(args) > 0 {
-					if name != "LAST_INSERT_ID" {
-						return nil, wrongCount(name)
-					}
-					return nil, errs.Unsupportedf(-1, "LAST_INSERT_ID with an argument")
-				}
+		register(&function{name: name, min: 0, max: 0, class: "information", usage: name + "()", doc: doc,
+			resolve: func(ctx *Context, _ []Expr) (Expr, error) {
 				v := IntValue(0)
 				if ctx.Session != nil {
 					v = get(ctx.Session)
@@ -332,7 +326,7 @@ func init() {
 			}})
 	}
 	number("CONNECTION_ID", "The connection's number.", func(s Session) Value { return UintValue(s.ConnectionID()) })
-	number("LAST_INSERT_ID", "The last AUTO_INCREMENT value; 0 here.", func(s Session) Value { return UintValue(s.LastInsertID()) })
+	register(&function{name: "LAST_INSERT_ID", min: 0, max: 1, class: "information", usage: "LAST_INSERT_ID([x])", doc: "The x that it was last called with; 0 before, as there is no AUTO_INCREMENT.", resolve: lastInsertID})
 	number("ROW_COUNT", "The rows that the last statement changed.", func(s Session) Value { return IntValue(s.RowCount()) })
 	number("FOUND_ROWS", "The rows of the last SELECT without its LIMIT.", func(s Session) Value { return IntValue(int64(s.FoundRows())) })
 
@@ -551,37 +545,4 @@ func random(ctx *Context, args []Expr) (Expr, error) {
 		return out, nil
 	}
 	return c, nil
-}
-
-func userVariable(ctx *Context, args []Expr) (Expr, error) {
-	n, _ := word(args[0])
-	v := NullValue()
-	if ctx.Session != nil {
-		v = ctx.Session.UserVariable(n)
-	}
-	if isString(v.Type) || v.Type.Class == Null {
-		v.Type.Coercibility = 2
-	}
-	l := Literal(v)
-	l.text = "@" + n
-	return l, nil
-}
-
-func assignVariable(ctx *Context, args []Expr) (Expr, error) {
-	n, _ := word(args[0])
-	if ctx.Session == nil {
-		return nil, errs.Unsupportedf(-1, "user variables here")
-	}
-	if IsConst(args[1]) {
-		c := &call{name: ":=", args: args[1:], typ: args[1].Type(), traits: Volatile, nulls: true, perRow: true}
-		c.kern = func(ev *evaluation) (*vector.Vec, error) {
-			if ev.n > 0 && (ev.sel == nil || len(ev.sel) > 0) {
-				w := *ev.args[0]
-				ev.ctx.Session.SetUserVariable(n, Value{Type: args[1].Type(), Vec: w.Flatten().Gather([]uint16{0}).AsConst(1)})
-			}
-			return ev.args[0], nil
-		}
-		return c, nil
-	}
-	return nil, errs.Unsupportedf(-1, "assigning columns to user variables")
 }

@@ -3,6 +3,7 @@ package expr
 import (
 	"bytes"
 	"errors"
+	"math"
 	"regexp"
 	"strings"
 	"sync"
@@ -204,9 +205,22 @@ var regexpErrors = []struct {
 	{icu.ErrGroupName, errs.RegexpGroupName, "A capture group has an invalid name."},
 }
 
-// regexpLimits let a match take about half a second and 24 MB.
+// timeSteps are the steps of our engine in one of regexp_time_limit, whose default
+// of 32 lets a match take about half a second. frameBytes is what an entry of the
+// stack counts of regexp_stack_limit; it takes thrice as much. maxStack bounds the
+// stack where that does not.
+const timeSteps, frameBytes, maxStack = 1_562_500, 8, 8_000_000
+
+// regexpLimits are the bounds of a match.
 func regexpLimits(ctx *Context) icu.Limits {
-	return icu.Limits{Steps: 50_000_000, Stack: 1_000_000, Done: ctx.Done}
+	l := icu.Limits{Steps: math.MaxInt, Stack: maxStack, Done: ctx.Done}
+	if n := ctx.RegexpTimeLimit; n > 0 {
+		l.Steps = n * timeSteps
+	}
+	if n := ctx.RegexpStackLimit; n > 0 {
+		l.Stack = min(max(n/frameBytes, 1), maxStack)
+	}
+	return l
 }
 
 // regexpError is the error of a match.

@@ -39,6 +39,13 @@ func Call(ctx *Context, name string, args ...Expr) (Expr, error) {
 	if err != nil {
 		return nil, err
 	}
+	if ctx.InOrder && (name == "+" || name == "-") {
+		if wide := widened(e.Type(), args); len(args) > 0 && &wide[0] != &args[0] {
+			if e, err = f.resolve(ctx, wide); err != nil {
+				return nil, err
+			}
+		}
+	}
 	return fold(ctx, toldCall(ctx, name, args, e)), nil
 }
 

@@ -125,6 +125,8 @@ func (c compiler) compile(n plan.Node) (pipe, layout, error) {
 			}
 		}
 		return in.stage(func(op operator) operator { return &project{x: c.x, in: op, items: es} }), layout(n.Output()), nil
+	case *plan.InOrder:
+		return c.inOrder(n)
 	case *plan.Aggregate:
 		return c.aggregate(n)
 	case *plan.Distinct:

@@ -152,6 +152,8 @@ var settings = map[string]struct {
 	"max_allowed_packet":                 {Honoured, nil},
 	"max_execution_time":                 {Honoured, nil},
 	"slow_query_log":                     {Honoured, nil},
+	"regexp_stack_limit":                 {Honoured, nil},
+	"regexp_time_limit":                  {Honoured, nil},
 	"sql_mode":                           {Honoured, nil},
 	"sql_select_limit":                   {Honoured, nil},
 	"time_zone":                          {Honoured, nil},

@@ -11,7 +11,7 @@ import (
 // Bind resolves, types and optimizes a query without executing it. Errors carry
 // MySQL's kinds (errs.UnknownColumn, NotInGroupBy, …) and a position.
 func Bind(ctx context.Context, q *syntax.Query, env *Env) (*Query, error) {
-	b := newBinder(ctx, env)
+	b := newBinder(ctx, tracking(env, q))
 	b.isQuery = true
 	r, err := b.query(q, nil, nil)
 	if err == nil && b.stream != nil {

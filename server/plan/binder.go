@@ -39,6 +39,7 @@ type binder struct {
 	op       ColID
 	ends     *Limit // the statement's own
 	isQuery  bool   // the statement is a query and nothing else
+	inOrder  rowOrder
 
 	pieces bool // the statement has several plans that may read one Shared
 }
@@ -107,6 +108,7 @@ type block struct {
 	pre      []*apply // subqueries that the aggregation's input needs
 	post     []*apply // subqueries that what stands above it needs
 	averages []average
+	met      map[string]bool // variables that the select list assigns or reads row by row
 }
 
 // item is one column of a select list.
@@ -295,6 +297,12 @@ func (b *binder) limited(r *result, lim *syntax.Limit) (*result, error) {
 	}
 	if count < 0 && offset == 0 {
 		return r, nil
+	}
+	if n, ok := r.node.(*InOrder); ok {
+		// Rows that are not wanted are not computed.
+		c := *n
+		c.In = &Limit{In: n.In, Count: count, Offset: offset}
+		return &result{node: &c, cols: r.cols, unique: r.unique, kept: true}, nil
 	}
 	return &result{node: &Limit{In: r.node, Count: count, Offset: offset}, cols: r.cols, unique: r.unique, kept: true}, nil
 }

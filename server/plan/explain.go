@@ -156,6 +156,8 @@ func operator(n Node) string {
 			s += " on (" + texts(n.Conds, " and ") + ")"
 		}
 		return s
+	case *InOrder:
+		return "Row by row (" + texts(itemExprs(n.Items), ", ") + ")"
 	case *OrElse:
 		return "If there are no rows, the total of none"
 	case *Recursive:

@@ -216,6 +216,16 @@ type Generate struct {
 	Conds []expr.Expr
 }
 
+// InOrder computes columns from its input as Project does, but row by row in the
+// order of the rows, and within a row from left to right: its expressions assign
+// user variables and read them. Nothing passes it: its input has exactly the rows
+// for which they are computed. Over Values, which is FROM nothing, it is computed
+// before the query runs.
+type InOrder struct {
+	In    Node
+	Items []Item
+}
+
 // OrElse gives the rows of its input, or Rows when there are none.
 type OrElse struct {
 	In   Node
@@ -333,6 +343,7 @@ func (n *CountRows) Inputs() []Node { return nil }
 func (n *Window) Inputs() []Node    { return []Node{n.In} }
 func (n *Expand) Inputs() []Node    { return []Node{n.In} }
 func (n *OrElse) Inputs() []Node    { return []Node{n.In} }
+func (n *InOrder) Inputs() []Node   { return []Node{n.In} }
 func (n *Generate) Inputs() []Node  { return []Node{n.In} }
 func (n *Recursive) Inputs() []Node { return []Node{n.Anchor, n.Step} }
 func (n *WorkTable) Inputs() []Node { return nil }
@@ -352,6 +363,7 @@ func (n *CountRows) With([]Node) Node    { return n }
 func (n *Window) With(in []Node) Node    { c := *n; c.In = in[0]; return &c }
 func (n *Expand) With(in []Node) Node    { c := *n; c.In = in[0]; return &c }
 func (n *OrElse) With(in []Node) Node    { c := *n; c.In = in[0]; return &c }
+func (n *InOrder) With(in []Node) Node   { c := *n; c.In = in[0]; return &c }
 func (n *Generate) With(in []Node) Node  { c := *n; c.In = in[0]; return &c }
 func (n *Recursive) With(in []Node) Node { c := *n; c.Anchor, c.Step = in[0], in[1]; return &c }
 func (n *WorkTable) With([]Node) Node    { return n }
@@ -403,6 +415,7 @@ func (n *CountRows) Output() []ColID { return []ColID{n.ID} }
 func (n *Recursive) Output() []ColID { return n.Cols }
 func (n *WorkTable) Output() []ColID { return n.Cols }
 func (n *OrElse) Output() []ColID    { return n.In.Output() }
+func (n *InOrder) Output() []ColID   { return (&Project{Items: n.Items}).Output() }
 func (n *Generate) Output() []ColID {
 	return append(append([]ColID(nil), n.In.Output()...), n.Cols...)
 }
@@ -458,6 +471,7 @@ func (n *Expand) exprs() []expr.Expr    { return itemExprs(n.Keys) }
 func (n *Generate) exprs() []expr.Expr {
 	return append(append([]expr.Expr(nil), n.Args...), n.Conds...)
 }
+func (n *InOrder) exprs() []expr.Expr { return itemExprs(n.Items) }
 func (n *OrElse) exprs() []expr.Expr {
 	var out []expr.Expr
 	for _, r := range n.Rows {
@@ -584,6 +598,11 @@ func (n *Generate) withExprs(es []expr.Expr) Node {
 	c := *n
 	k := len(n.Args)
 	c.Args, c.Conds = es[:k:k], es[k:]
+	return &c
+}
+func (n *InOrder) withExprs(es []expr.Expr) Node {
+	c := *n
+	c.Items = withItems(n.Items, es)
 	return &c
 }
 func (n *OrElse) withExprs(es []expr.Expr) Node {

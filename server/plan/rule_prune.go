@@ -84,6 +84,12 @@ func (o *optimizer) prune(n Node, need colSet) Node {
 	case *Generate:
 		s := with(n.exprs())
 		return n.With([]Node{o.narrow(o.prune(n.In, s), s)})
+	case *InOrder:
+		s := setOf(nil)
+		for _, it := range n.Items {
+			s.addOf(it.Expr)
+		}
+		return n.With([]Node{o.narrow(o.prune(n.In, s), s)})
 	case *OrElse:
 		at := map[ColID]int{}
 		for i, id := range n.Output() {

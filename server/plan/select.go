@@ -23,6 +23,7 @@ func (b *binder) selectBlock(q *syntax.Select, order []*syntax.OrderItem, outer 
 	}
 	bl := &block{b: b, outer: outer, ctes: ctes, keyIndex: map[string]ColID{}, aggIndex: map[string]ColID{}}
 	bl.node = &Values{Rows: [][]expr.Expr{{}}}
+	made := b.inOrder.count
 	if q.From != nil {
 		n, rel, err := bl.from(q.From)
 		if err != nil {
@@ -66,11 +67,15 @@ func (b *binder) selectBlock(q *syntax.Select, order []*syntax.OrderItem, outer 
 		}
 		ctx := *b.env.Expr
 		ctx.Item = it.name
+		bl.inOrder(&ctx, q)
 		x, err := expr.Bind(&ctx, it.ast, &scope{bl: bl, clause: inFields, rel: &bl.rel})
 		if err != nil {
 			return nil, err
 		}
 		it.bound = x
+	}
+	if err := bl.ownVariables(q, made); err != nil {
+		return nil, err
 	}
 	var having []expr.Expr
 	if q.Having != nil {
@@ -116,6 +121,9 @@ func (b *binder) selectBlock(q *syntax.Select, order []*syntax.OrderItem, outer 
 	}
 	if len(qualify) > 0 {
 		bl.node = &Filter{In: bl.node, Conds: qualify}
+	}
+	if len(bl.met) > 0 {
+		return bl.finishInOrder(keys)
 	}
 	return bl.finish(q.Distinct, keys)
 }

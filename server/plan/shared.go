@@ -168,7 +168,7 @@ func (b *binder) boundOnce(n Node) bool {
 // joins, where it pays to filter early.
 func settled(n Node) bool {
 	switch n := n.(type) {
-	case *Aggregate, *Distinct, *Window, *Recursive, *Limit, *TopN, *OrElse:
+	case *Aggregate, *Distinct, *Window, *Recursive, *Limit, *TopN, *OrElse, *InOrder:
 		return true
 	case *SetOp:
 		if n.Kind != Union || !n.All {

@@ -7,6 +7,7 @@ import (
 	"github.com/thermocline/thermocline/internal/syntax"
 	"github.com/thermocline/thermocline/internal/vector"
 	"github.com/thermocline/thermocline/scan/expr"
+	"github.com/thermocline/thermocline/server/plan"
 )
 
 // constants is the scope of expressions outside queries: placeholders have
@@ -59,10 +60,12 @@ func (s *Session) evaluate(ctx context.Context, e syntax.Expr, run *statement) (
 	if subquery {
 		return s.evaluateQuery(ctx, e, run)
 	}
-	if name, read := assignedAndRead(e); read != nil {
-		return expr.Value{}, refuseRead(name, read)
-	}
 	c := run.context()
+	if names := plan.RowVariables(e); len(names) > 0 {
+		row := *c
+		row.Assigning, row.InOrder = &expr.Assigning{Names: names}, true
+		c = &row
+	}
 	x, err := expr.Bind(c, e, constants{run.params})
 	if err != nil {
 		return expr.Value{}, err

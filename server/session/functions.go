@@ -21,9 +21,13 @@ func (f functions) User() string {
 func (f functions) CurrentUser() string  { return f.s.account.String() }
 func (f functions) Version() string      { return f.s.srv.version() }
 func (f functions) ConnectionID() uint64 { return uint64(f.s.id) }
-func (f functions) LastInsertID() uint64 { return f.s.lastInsertID }
-func (f functions) RowCount() int64      { return f.s.rowCount }
-func (f functions) FoundRows() uint64    { return f.s.foundRows }
+func (f functions) LastInsertID() uint64 {
+	f.s.userMu.Lock()
+	defer f.s.userMu.Unlock()
+	return f.s.lastInsertID
+}
+func (f functions) RowCount() int64   { return f.s.rowCount }
+func (f functions) FoundRows() uint64 { return f.s.foundRows }
 
 func (f functions) UserVariable(name string) expr.Value {
 	f.s.userMu.Lock()
@@ -36,9 +40,28 @@ func (f functions) UserVariable(name string) expr.Value {
 
 func (f functions) SetUserVariable(name string, v expr.Value) {
 	v = kept(v, f.s)
+	name = strings.ToLower(name)
 	f.s.userMu.Lock()
 	defer f.s.userMu.Unlock()
-	f.s.user[strings.ToLower(name)] = v
+	if old, ok := f.s.user[name]; ok && v.Type.Class == expr.Null {
+		v = nullOf(old) // a variable that becomes NULL keeps its type
+	}
+	f.s.user[name] = v
+}
+
+// HasUserVariable reports whether a variable was ever set.
+func (f functions) HasUserVariable(name string) bool {
+	f.s.userMu.Lock()
+	defer f.s.userMu.Unlock()
+	_, ok := f.s.user[strings.ToLower(name)]
+	return ok
+}
+
+// SetLastInsertID is LAST_INSERT_ID(id).
+func (f functions) SetLastInsertID(id uint64) {
+	f.s.userMu.Lock()
+	defer f.s.userMu.Unlock()
+	f.s.lastInsertID = id
 }
 
 func (f functions) SystemVariable(scope, name string) (expr.Value, error) {

@@ -65,10 +65,6 @@ func (s *Session) columnsOf(ctx context.Context, stmt syntax.Statement, run *sta
 			x = &plain
 		}
 		x, _ = countsAll(x)
-		x, _, err := settled(x)
-		if err != nil {
-			return nil, err
-		}
 		q, err := plan.Bind(ctx, x, env)
 		if err != nil {
 			return nil, err

@@ -76,14 +76,6 @@ func (s *Session) selectQuery(ctx context.Context, q *syntax.Query, run *stateme
 
 // query binds and starts a query.
 func (s *Session) query(ctx context.Context, q *syntax.Query, run *statement) (*Result, error) {
-	vars, all := keptAssignments(q)
-	q, inlined, err := settled(q)
-	if err != nil {
-		return nil, err
-	}
-	if inlined && !all {
-		s.warn("Note", errs.New(errs.User, errs.KindNone, "assignments to user variables are not kept after this SELECT"))
-	}
 	env := run.environment()
 	env.Continuous = run.continuous
 	p, err := plan.Bind(ctx, q, env)
@@ -103,11 +95,7 @@ func (s *Session) query(ctx context.Context, q *syntax.Query, run *statement) (*
 	if err != nil {
 		return nil, err
 	}
-	res := &Result{Columns: named(planned(p.Columns), q), Rows: rows}
-	if inlined && len(vars) > 0 {
-		res.Rows = &assigning{BatchReader: rows, s: s, types: res.Columns, vars: vars}
-	}
-	return res, nil
+	return &Result{Columns: named(planned(p.Columns), q), Rows: rows}, nil
 }
 
 // follows returns what notes the version that a continuous read is at: its files

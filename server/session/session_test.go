@@ -394,8 +394,8 @@ func TestQueriesAndParameters(t *testing.T) {
 	want(t, s, "SELECT @z", "9")
 	want(t, s, "SELECT order_id, CASE region WHEN 'US' THEN @k := 1 WHEN 'EU' THEN @k := amount ELSE @k := (-1) END AS x, @l := @k + 1, IF(@l > 10, @k, @l) FROM orders ORDER BY 1",
 		"1001|1|2|2\n1002|21.5|22.5|21.5\n1003|-1|0|0")
-	for _, text := range []string{"SELECT @n := @n + 1 FROM orders", "SELECT @a := order_id FROM orders WHERE @a < 5", "SELECT CASE WHEN amount > 1 THEN @c := amount END, @c FROM orders",
-		"SELECT amount > 1 AND (@d := amount), @d FROM orders", "SELECT @r := RAND(), @r", "SELECT * FROM (SELECT @i := 1, @i FROM orders WHERE @i > 0) x"} {
+	for _, text := range []string{"SELECT @n := @n + 1 FROM orders", "SELECT @a := order_id FROM orders WHERE @a < 5",
+		"SELECT * FROM (SELECT @i := 1, @i FROM orders WHERE @i > 0) x"} {
 		wantKind(t, s, text, errs.NotSupported)
 	}
 	want(t, s, "SELECT @a := 5, @a + 1, @a := @a * 2, @a", "5|6|10|10")

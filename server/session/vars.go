@@ -53,6 +53,17 @@ func (v *variables) get(x *metadata.Variable) (value string, null bool) {
 	return x.Default, x.Null
 }
 
+// number returns a variable that is known to be a number that fits.
+func (v *variables) number(name string) int {
+	x, err := metadata.LookupVariable(name)
+	if err != nil {
+		return 0
+	}
+	text, _ := v.get(x)
+	n, _ := strconv.Atoi(text)
+	return n
+}
+
 func (v *variables) set(name, value string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -222,6 +233,7 @@ func (s *Session) newContext() *expr.Context {
 	x := s.settings()
 	c.Collation, c.DivPrecision, c.GroupConcatMaxLen, c.MaxAllowedPacket = x.collation, x.divPrecision, x.concat, x.packet
 	c.DefaultWeekFormat, c.LCTimeNames = x.week, x.monthNames
+	c.RegexpTimeLimit, c.RegexpStackLimit = s.srv.globals.number("regexp_time_limit"), s.srv.globals.number("regexp_stack_limit")
 	c.Warnings = s.warnings
 	c.Session = functions{s}
 	return c
