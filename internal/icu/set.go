@@ -214,7 +214,9 @@ var blanks = strings.NewReplacer("_", "", " ", "", "-", "")
 func plain(s string) string { return strings.ToLower(blanks.Replace(s)) }
 
 // tablesByName are Unicode's tables by their plain names.
-var tablesByName = sync.OnceValue(func() (out struct{ categories, scripts, properties map[string]*unicode.RangeTable }) {
+var tablesByName = sync.OnceValue(func() (out struct {
+	categories, scripts, properties map[string]*unicode.RangeTable
+}) {
 	index := func(from map[string]*unicode.RangeTable) map[string]*unicode.RangeTable {
 		m := map[string]*unicode.RangeTable{}
 		for n, t := range from {
