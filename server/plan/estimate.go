@@ -77,7 +77,8 @@ func (o *optimizer) joined(n *Join) float64 {
 		return math.Max(1, l*math.Max(0.1, 1-o.matched(n)))
 	}
 	r := o.estimate(n.Right)
-	rows := l * r * o.linked(n.Left, n.Right, n.Keys, n.Conds)
+	share, _ := o.linked(n.Left, n.Right, n.Keys, n.Conds)
+	rows := l * r * share
 	switch n.Kind {
 	case Left:
 		rows = math.Max(rows, l)
@@ -92,47 +93,50 @@ func (o *optimizer) joined(n *Join) float64 {
 // linked guesses the share of all pairs of rows that satisfy a join's conditions.
 // Equalities count together: the values of all keys are as many as the smaller
 // number of what the sides have of them, as if they were a foreign key there.
-func (o *optimizer) linked(left, right Node, keys []EquiKey, conds []expr.Expr) float64 {
+// sure says that this rests on what is known of keys.
+func (o *optimizer) linked(left, right Node, keys []EquiKey, conds []expr.Expr) (share float64, sure bool) {
 	have := [2]colSet{setOf(left.Output()), setOf(right.Output())}
-	sides := [2]float64{1, 1} // different keys
-	sure := [2]bool{true, true}
-	equal := false
+	whole := [2]float64{o.whole(left), o.whole(right)}
+	different := [2]float64{1, 1} // values of the keys of which something is known
+	unique := false
 	add := func(k EquiKey) {
-		equal = true
+		var d [2]float64
 		for i, e := range []expr.Expr{k.L, k.R} {
-			d := 0.0
 			if id, ok := bare(e); ok {
-				d = o.column(id).distinct
+				d[i] = o.column(id).distinct
 			}
-			sides[i] *= d
-			sure[i] = sure[i] && d > 0
+			unique = unique || d[i] > 0.9*whole[i]
+		}
+		if d[0] > 0 && d[1] > 0 {
+			sure = true
+		}
+		if unique || d[0] > 0 && d[1] > 0 {
+			for i := range d {
+				different[i] *= math.Max(1, d[i])
+			}
 		}
 	}
+	equal := len(keys) > 0
 	for _, k := range keys {
 		add(k)
 	}
 	var rest []expr.Expr
 	for _, c := range conds {
 		if k, ok := equiKey(c, have[0], have[1]); ok {
+			equal = true
 			add(k)
 		} else {
 			rest = append(rest, c)
 		}
 	}
-	share := o.selectivity(rest)
-	if !equal {
-		return share
-	}
-	l, r := o.whole(left), o.whole(right)
+	share = o.selectivity(rest)
 	switch {
-	case sure[0] && sure[1]:
-		return share / math.Max(1, math.Max(math.Min(sides[0], l), math.Min(sides[1], r)))
-	case sure[0]:
-		return share / math.Max(1, math.Max(math.Min(sides[0], l), math.Min(l, r)))
-	case sure[1]:
-		return share / math.Max(1, math.Max(math.Min(sides[1], r), math.Min(l, r)))
+	case !equal:
+		return share, false
+	case sure || unique:
+		return share / math.Max(1, math.Max(math.Min(different[0], whole[0]), math.Min(different[1], whole[1]))), true
 	}
-	return share / math.Max(1, math.Min(l, r))
+	return share / math.Max(1, math.Min(whole[0], whole[1])), false
 }
 
 // matched guesses the share of left rows that have a match in a semi or anti join.

@@ -13,8 +13,9 @@ import (
 // Keys that are whole numbers of the inputs' own columns filter the scans below a
 // join, whatever lies between (exec's runtime filters). Of inputs with such keys
 // the largest comes first: what the smaller ones above it leave out is not even
-// read of it. Inputs with other keys come before them when they leave rows out,
-// else after them, and those that make rows more at the end.
+// read of it. Inputs with other keys come before them when they are known to leave
+// rows out, and those that make rows more at the end. Where nothing is known of
+// the keys, which may be many to many, the smallest comes first.
 //
 // Law: inner joins commute and associate; every condition is applied as soon as
 // its columns are there.
@@ -90,8 +91,8 @@ type step struct {
 // Ranks of a step.
 const (
 	reducing = iota // leaves rows out that no scan can
-	filters
-	neutral
+	filters         // scans can
+	neutral         // nothing is known
 	growing
 	product
 )
@@ -101,21 +102,24 @@ func (o *optimizer) step(out Node, rows float64, part Node, size float64, have c
 	s := step{part: part, size: size}
 	mine := setOf(part.Output())
 	var keys []EquiKey
-	whole := true
+	whole := false
 	for _, c := range conds {
 		k, ok := equiKey(c, have, mine)
 		if !ok {
 			continue
 		}
 		keys = append(keys, k)
-		whole = whole && o.wholeNumbers(k.L) && o.wholeNumbers(k.R)
+		whole = whole || o.wholeNumbers(k.L) && o.wholeNumbers(k.R)
 	}
 	if keys == nil {
 		s.rank, s.rows = product, rows*size
 		return s
 	}
-	s.rows = math.Max(1, rows*size*o.linked(out, part, keys, nil))
+	share, sure := o.linked(out, part, keys, nil)
+	s.rows = math.Max(1, rows*size*share)
 	switch {
+	case !sure:
+		s.rank = neutral
 	case s.rows > 1.5*rows:
 		s.rank = growing
 	case whole:
@@ -135,7 +139,7 @@ func (s step) before(o step) bool {
 	switch s.rank {
 	case filters:
 		return s.size > o.size
-	case product:
+	case neutral, product:
 		return s.size < o.size
 	}
 	return s.rows < o.rows || s.rows == o.rows && s.size < o.size
