@@ -129,36 +129,6 @@ func (g *grouping) deliver(ctx context.Context, part *groups) error {
 	return nil
 }
 
-// deliverMany is deliver for groups in partitions.
-func (g *grouping) deliverMany(ctx context.Context, part *groups) (err error) {
-	if g.many == nil {
-		g.many = g.newPartitioned()
-		if g.all != nil {
-			if err := g.many.take(g.all); err != nil {
-				return err
-			}
-			g.all = nil
-		}
-	}
-	if err := g.many.take(part); err != nil || !g.many.due() {
-		return err
-	}
-	// The partitions may need as much again as waits.
-	full := g.op.full(g.many.acct.held)
-	if !full {
-		full, err = g.many.merge()
-	}
-	if err != nil || !full {
-		return err
-	}
-	if g.file, err = g.op.create(ctx); err != nil {
-		return err
-	}
-	many := g.many
-	g.many = nil
-	return many.flush(ctx)
-}
-
 // finish returns the phases of the result.
 func (g *grouping) finish(ctx context.Context) ([]phase, error) {
 	if g.file == nil && g.many != nil {
