@@ -48,6 +48,7 @@ CLASS = {F.TINY: "int", F.SHORT: "int", F.LONG: "int", F.LONGLONG: "int", F.INT2
          F.DOUBLE: "double", F.DATE: "date", F.DATETIME: "datetime", F.TIMESTAMP: "timestamp", F.TIME: "time", F.YEAR: "year", F.JSON: "json",
          F.NULL: "null", F.BIT: "bit"}
 SETTINGS = ["SET time_zone = '+00:00'", "SET timestamp = 1717243506", "SET sql_mode = DEFAULT", "SET div_precision_increment = 4"]
+QUERIES = ["SET NAMES utf8mb4 COLLATE utf8mb4_general_ci", "SET sql_mode='STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'"]  # of the shared fuzzer
 OWN = ["SET lake_insert = 'strict'"]  # without it, INSERT replaces rows of a key
 
 
@@ -71,7 +72,7 @@ def cell(v, cls):
 
 class Server:
     def __init__(self, dsn):
-        self.dsn, self.c, self.db = dsn, None, None
+        self.dsn, self.c, self.db, self.more = dsn, None, None, []
 
     def connect(self):
         h, p, u, pw = self.dsn.split(":")
@@ -88,7 +89,7 @@ class Server:
             self.cur.execute(f"USE {self.db}")
 
     def reset(self):
-        for s in SETTINGS:
+        for s in SETTINGS + self.more:
             self.cur.execute(s)
 
     def make(self, db, sqls):
@@ -173,11 +174,9 @@ class Case:
                     c.connect()  # it had not answered in time
                 c.cur.execute("SET optimizer_switch = DEFAULT")
                 c.cur.execute("SET sql_mode = DEFAULT")
-                for s in self.script[:-1]:
+                for s in c.more + self.script[:-1]:
                     if s.startswith("SET "):
                         c.cur.execute(s)
-                if self.kind == "query":
-                    c.cur.execute("SET sql_mode='STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'")
         return self.asked[key]
 
     def ours(self, sql):
@@ -253,7 +252,7 @@ class Run:
             tables, ddl = self.up.make_tables(rng, 4, seed % 2 == 0)
             gen = self.up.Gen(rng, tables, set("join,sub,agg,window,setop,cte,order".split(",")))
             self.sizes = {m.group(1): m.group().count("), (") + 1 for m in (re.match(r"INSERT INTO (\w+) .*", x, re.S) for x in ddl) if m}
-            self.with_tables(f"fuzz_{seed}", ddl, lambda: [self.query(seed, n, gen) for n in range(half)])
+            self.with_tables(f"fuzz_{seed}", ddl, lambda: [self.query(seed, n, gen) for n in range(half)], QUERIES)
         else:
             half = 0
         if half == count:
@@ -263,15 +262,16 @@ class Run:
             g.KINDS = sqlfuzz_grammar.Gen.KINDS = [k for k in sqlfuzz_grammar.Gen.KINDS if k in self.kinds] or g.KINDS
         self.with_tables(f"more_{seed}", g.setup(2), lambda: [self.statement(seed, n) for n in range(count - half)])
 
-    def with_tables(self, db, ddl, body):
+    def with_tables(self, db, ddl, body, settings=()):
         if self.a.print:
             body()
             return
         servers = [self.oracle] if self.a.oracle == self.a.sut else [self.oracle, self.sut]
         for s in servers:
+            s.more = list(settings)
             s.make(db, ddl)
         if len(servers) == 1:
-            self.sut.db = db
+            self.sut.db, self.sut.more = db, list(settings)
         body()
         for s in servers:
             s.drop(db)
@@ -286,12 +286,6 @@ class Run:
         if self.a.print:
             print(sql + ";")
             return
-        if n == 0:
-            for s in (self.oracle, self.sut):
-                if s.c is None:
-                    s.connect()
-                s.cur.execute("SET NAMES utf8mb4 COLLATE utf8mb4_general_ci")
-                s.cur.execute("SET sql_mode='STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'")
         a, b = self.oracle.run(sql), self.sut.run(sql)
         self.done["query"] += 1
         why = differ(a, b, False) if b.get("error") == 1235 else self.query_differs(q, a, b)

@@ -86,11 +86,17 @@ def widened(sql, message):
     if not m:
         return None
     text = re.sub(r"`(?:[^`]+`\.`)?([^`]+)`\.`([^`]+)`", r"\1.\2", m.group(1))
+    text = re.sub(r"-\((\d+)\)", r"-\1", text)
     found = re.search(r"\s*".join(re.escape(x) for x in re.findall(r"[\w.]+|\S", text)), sql, re.I)
     if not found:
         return None
-    wide = re.sub(r"\b[a-z]\w*\.\w+\b", lambda c: f"CAST({c.group()} AS DECIMAL(40,0))", found.group())
-    return None if wide == found.group() else sql.replace(found.group(), wide)
+    inner, depth = found.group()[1:-1], 0
+    for at, ch in enumerate(inner):
+        depth += {"(": 1, ")": -1}.get(ch, 0)
+        if depth == 0 and re.match(r" [-+*] ", inner[at:]):
+            x, op, y = inner[:at], inner[at + 1], inner[at + 3:]
+            return sql.replace(found.group(), f"(CAST({x} AS DECIMAL(40,0)) {op} CAST({y} AS DECIMAL(40,0)))")
+    return None
 
 
 @rule
@@ -315,6 +321,13 @@ def rollup_of_nothing(c):
 def div_minimum(c):
     """-9223372036854775808 DIV 1 is an error 1690, though it fits."""
     return c.a.get("error") == 1690 and " DIV " in c.a["message"] and "rows" in c.b and c.ask("SELECT -9223372036854775808 DIV 1").get("error") == 1690
+
+
+@rule
+def beyond_digits(c):
+    """ROUND of 65 nines has 66 digits in MySQL, more than a DECIMAL may have: it is an
+    error 1690 here."""
+    return c.b.get("error") == 1690 and "DECIMAL value is out of range in 'round(" in c.b["message"] and "rows" in c.a and any(v and re.fullmatch(r"-?\d{66,}(\.\d+)?", v) for r in c.a["rows"] for v in r)
 
 
 @rule
