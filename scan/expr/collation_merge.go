@@ -64,10 +64,10 @@ func aggregateCollations(op string, compared bool, ts []Type) (Type, error) {
 			switch {
 			case mixed:
 				continue
-			case out.Coercibility == 1 && t.Coercibility <= 2:
+			case out.Coercibility == 1:
 				out.Coercibility = t.Coercibility
 				continue
-			case t.Coercibility == 1 && out.Coercibility <= 2:
+			case t.Coercibility == 1:
 				continue
 			}
 			out.Coercibility = min(out.Coercibility, t.Coercibility)

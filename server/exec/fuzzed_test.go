@@ -350,6 +350,7 @@ insert into cc values (1,'a','b','c')`)
 	e.answers(t, [][2]string{
 		{`select coercibility(concat(concat(s,s9),sb)), coercibility(coalesce(sb,concat(s,s9))), coercibility(concat(s,s9,sb)), coercibility(concat(s,s9,s)), collation(concat(s,s9,s)), coercibility(concat(s,s9,'a')), coercibility(concat(s,s9,s collate utf8mb4_bin)) from cc`,
 			`2,2,7,2,utf8mb4_general_ci,7,0`},
+		{`select coercibility(greatest(json_unquote('"a"'), concat(s,s9))), 'A' = greatest(json_unquote('"a"'), left(concat(s,s9),1)), greatest(json_unquote('"a"'), left(concat(s,s9),1)) = 'A', 'B' < greatest(json_unquote('"a"'), left(concat(s,s9),1)) from cc`, `4,0,0,1`},
 		{`select greatest(concat(s,s9), sb) = sb, concat(concat(s,s9),sb) = sb from cc`, `1,0`},
 		{`select concat(s,s9,sb) = sb from cc`, `error 1267`},
 		{`select min(concat(s,s9)) from cc`, `error 1267`},
