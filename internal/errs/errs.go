@@ -198,6 +198,12 @@ func UserAt(pos int, kind Kind, format string, args ...any) error {
 	return &Error{Class: User, Kind: kind, Msg: fmt.Sprintf(format, args...), Pos: pos}
 }
 
+// NotInMySQL is Unsupportedf for a construct that MySQL reads and refuses, too: in
+// its words.
+func NotInMySQL(construct string) error {
+	return &Error{Class: Unsupported, Kind: NotSupported, Msg: "This version of MySQL doesn't yet support '" + construct + "'", Pos: -1}
+}
+
 // Unsupportedf names a construct that is valid but not implemented. pos is the
 // byte offset in the statement, or -1. The construct is a noun phrase:
 // "window functions", "LATERAL".

@@ -464,6 +464,9 @@ func newGroupConcat(ctx *Context, s AggregateSpec) (Aggregate, error) {
 		if isNested(x) != nil {
 			return nil, isNested(x)
 		}
+		if x.Type().Class == Decimal { // with the digits of its column
+			x = convert(ctx, x, textType(ctx, x.Type()))
+		}
 		x = asText(ctx, x)
 		ts = append(ts, x.Type())
 		a.args = append(a.args, x)

@@ -251,13 +251,14 @@ var limit76 = func() vector.Int256 {
 	return x
 }()
 
-// wholeWords is how many words of nine digits the part before the point takes.
-func wholeWords(d dec) int {
+// wholeDigits is how many digits before the point MySQL counts of a value: those of
+// its words of nine digits that are not zero, as far as its type has them.
+func wholeDigits(d dec, t Type) int {
 	n := bigDigits(d.unscaled) - d.scale
 	if n <= 0 || d.unscaled.Sign() == 0 {
 		return 0
 	}
-	return (n + 8) / 9
+	return min((n+8)/9*9, max(t.Precision-t.Scale, n))
 }
 
 // mostWords is how many words of nine digits a value of the decimal type may take.
@@ -362,7 +363,7 @@ func decMultiply(ev *evaluation) (*vector.Vec, error) {
 	}
 	return out, ev.each(func(i int) error {
 		x, y := decAt(ta, ev.args[0], i), decAt(tb, ev.args[1], i)
-		if wholeWords(x)+wholeWords(y)+(x.scale+8)/9+(y.scale+8)/9 > 9 {
+		if (wholeDigits(x, ta)+wholeDigits(y, tb)+8)/9+(x.scale+8)/9+(y.scale+8)/9 > 9 {
 			return tooWide() // MySQL drops fraction digits here
 		}
 		u := dec{new(big.Int).Mul(x.unscaled, y.unscaled), x.scale + y.scale}.rescale(t.Scale)

@@ -194,12 +194,22 @@ func intDivide(ctx *Context, a, b Expr) (Expr, error) {
 			})
 		}, toNumeric(ctx, a), toNumeric(ctx, b)).nullable(), nil
 	}
-	// Everything else divides as decimals.
-	return newCall("DIV", t, func(ev *evaluation) (*vector.Vec, error) {
+	// Everything else divides as decimals. A dividend that is no number is warned of
+	// also where the divisor is NULL.
+	c := newCall("DIV", t, func(ev *evaluation) (*vector.Vec, error) {
 		out := ev.out(vector.I64)
 		xs, ys := decs(ev.ctx, ev.c.args[0].Type(), ev.args[0]), decs(ev.ctx, ev.c.args[1].Type(), ev.args[1])
 		return out, ev.each(func(i int) error {
-			x, y := xs(i), ys(i)
+			if ev.args[0].IsNull(i) {
+				out.SetNull(i)
+				return nil
+			}
+			x := xs(i)
+			if ev.args[1].IsNull(i) {
+				out.SetNull(i)
+				return nil
+			}
+			y := ys(i)
 			if y.unscaled.Sign() == 0 {
 				ev.zeroDivision(out, i)
 				return nil
@@ -216,7 +226,9 @@ func intDivide(ctx *Context, a, b Expr) (Expr, error) {
 			}
 			return nil
 		})
-	}, hexArg(a), hexArg(b)).nullable(), nil
+	}, hexArg(a), hexArg(b)).nullable()
+	c.nulls = true
+	return c, nil
 }
 
 // hexArg replaces a hexadecimal literal by its number.

@@ -2,7 +2,9 @@ package expr
 
 import (
 	"bytes"
+	"math"
 	"math/big"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -128,6 +130,13 @@ func explicitCast(ctx *Context, e Expr, to Type) (Expr, error) {
 		e = Exact(e)
 	case Double, Float:
 		if x, ok := exactReal(e); ok {
+			e = x
+		}
+	}
+	if to.Class == String || to.Class == Bytes || to.Class == JSON {
+		if x := OwnDigits(ctx, e); x != nil && to.Class == JSON {
+			e = ownDigits(ctx, e, TJSON)
+		} else if x != nil {
 			e = x
 		}
 	}
@@ -295,7 +304,12 @@ func castDecimal(ev *evaluation, from, to Type, item string) (*vector.Vec, error
 		}
 	}
 	limit := pow10big(to.Precision)
+	real := from.Class == Double || from.Class == Float
 	ev.rows(func(i int) {
+		if real && math.Abs(floatAt(ev.args[0], i)) >= 1e81 { // more than MySQL's nine words: it names the mantissa
+			mantissa, _, _ := strings.Cut(strconv.FormatFloat(floatAt(ev.args[0], i), 'e', -1, 64), "e")
+			ev.ctx.truncated("DECIMAL", []byte(mantissa))
+		}
 		u := f(i).rescale(to.Scale)
 		if u.CmpAbs(limit) >= 0 {
 			neg := u.Sign() < 0
@@ -506,11 +520,15 @@ func castYear(ev *evaluation, from Type) (*vector.Vec, error) {
 		case y >= 70 && y < 100 && digits <= 2:
 			y += 1900
 		}
-		if y != 0 && (y < 1901 || y > 2155) {
+		switch {
+		case y == 0 || y >= 1901 && y <= 2155:
+			out.I32s[i] = int32(y)
+		case from.Class == Float || from.Class == Double: // as the integer that it was read as
+			ev.ctx.truncated("YEAR", strconv.AppendInt(nil, y, 10))
+			out.SetNull(i)
+		default:
 			bad(i)
-			return
 		}
-		out.I32s[i] = int32(y)
 	})
 	return out, nil
 }

@@ -237,6 +237,9 @@ func comparableTemporal(ctx *Context, a, b Expr) (Expr, Expr, Type, error) {
 				case DateTime, Date:
 					return both(TDateTime(6))
 				}
+				if isColumn(a) {
+					ctx.warn("Warning", errs.TruncatedValue, "Incorrect time value: '%s' for column '%s' at row 1", shownAs(tb, l.Val.Vec.Bytes(0)), lastName(a.String()))
+				}
 			}
 			// Texts that may be no time are compared as texts.
 			t, err := mergeCollations("=", textType(ctx, ta), tb)
@@ -343,7 +346,7 @@ func textAsDate(ctx *Context, e Expr, t Type, date Expr) Expr {
 			}
 			us := int64(math.MinInt64)
 			if p.kind != Null {
-				ev.ctx.delimiter(p, s)
+				ev.ctx.delimiter(p, s, i)
 				us = p.us
 				if p.offset {
 					off, _ := parseOffset(bytes.TrimSpace(s)[len(bytes.TrimSpace(s))-6:])
@@ -383,9 +386,18 @@ func compare(ctx *Context, op string, a, b Expr) (Expr, error) {
 
 // compareFor is compare; by is what errors call the operation.
 func compareFor(ctx *Context, by, op string, a, b Expr) (Expr, error) {
+	return compareOperands(ctx, by, op, a, b, true)
+}
+
+// compareOperands is compareFor; once says that constants are converted once, not for
+// every row.
+func compareOperands(ctx *Context, by, op string, a, b Expr, once bool) (Expr, error) {
 	x, y, t, err := comparable2(ctx, by, a, b)
 	if err != nil {
 		return nil, err
+	}
+	if once {
+		x, y = convertedOnce(a, x), convertedOnce(b, y)
 	}
 	c := newCall(op, TBool, compareKernel(op, t), x, y)
 	if op == "<=>" {
@@ -569,9 +581,18 @@ func b2i(x bool) int {
 // pairwise, MySQL compares all in one.
 func between(ctx *Context, args []Expr) (Expr, error) {
 	x, low, high := args[0], args[1], args[2]
-	var err error
+	err := warnBetweenJSON(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	if e, err := betweenDates(ctx, x, low, high); e != nil || err != nil {
+		return e, err
+	}
 	if x, low, high, err = betweenJSON(ctx, x, low, high); err != nil {
 		return nil, err
+	}
+	if n := countOperands(args); n.dates > 0 && n.texts > 0 && n.others > 0 && !(isColumn(x) && IsConst(low) && IsConst(high)) {
+		x, low, high = asDouble(ctx, x), asDouble(ctx, low), asDouble(ctx, high)
 	}
 	if isDated(x) || isDated(low) || isDated(high) {
 		// A year is a number here, as it is not in comparisons.
@@ -612,11 +633,15 @@ func between(ctx *Context, args []Expr) (Expr, error) {
 			}
 		}
 	}
-	lo, err := compare(ctx, ">=", x, low)
+	pair := func(op string, a, b Expr) (Expr, error) {
+		a, b = yearConstants(a, b)
+		return compareOperands(ctx, op, op, a, b, false)
+	}
+	lo, err := pair(">=", x, low)
 	if err != nil {
 		return nil, err
 	}
-	hi, err := compare(ctx, "<=", x, high)
+	hi, err := pair("<=", x, high)
 	if err != nil {
 		return nil, err
 	}
@@ -639,29 +664,33 @@ func isDated(e Expr) bool {
 	return false
 }
 
-// betweenJSON takes JSON out of a BETWEEN as MySQL does, which warns that it
-// compares no JSON there: as numbers if one operand is a number, else as texts.
+// warnBetweenJSON warns, as MySQL does, that BETWEEN compares no JSON.
+func warnBetweenJSON(ctx *Context, args []Expr) error {
+	if countOperands(args).json == 0 {
+		return nil
+	}
+	if err := isNested(args...); err != nil {
+		return err
+	}
+	ctx.warn("Warning", errs.NotSupported, "This version of MySQL doesn't yet support 'comparison of JSON in the BETWEEN operator'")
+	return nil
+}
+
+// betweenJSON takes JSON out of a BETWEEN as MySQL does: it is a number if one
+// operand is a number, else a text.
 func betweenJSON(ctx *Context, x, low, high Expr) (Expr, Expr, Expr, error) {
 	all := []Expr{x, low, high}
-	json, number := false, false
-	for _, e := range all {
-		json = json || e.Type().Class == JSON
-		number = number || e.Type().IsNumber()
-	}
-	if !json {
+	n := countOperands(all)
+	if n.json == 0 {
 		return x, low, high, nil
 	}
 	for i, e := range all {
-		if isDated(e) {
-			return nil, nil, nil, errs.Unsupportedf(-1, "JSON and dates in BETWEEN")
-		}
-		if number {
+		if n.others > 0 {
 			all[i] = asDouble(ctx, e)
 		} else {
 			all[i] = asText(ctx, e)
 		}
 	}
-	ctx.warn("Warning", errs.NotSupported, "This version of MySQL doesn't yet support 'comparison of JSON in the BETWEEN operator'")
 	return all[0], all[1], all[2], nil
 }
 

@@ -2,10 +2,12 @@ package expr
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/thermocline/thermocline/internal/errs"
+	"github.com/thermocline/thermocline/internal/vector"
 )
 
 // Context is what evaluation depends on besides the batch: the session's
@@ -55,7 +57,8 @@ type Context struct {
 	Assigning *Assigning
 	InOrder   bool
 
-	state *sync.Map // per statement state of volatile functions, by expression
+	state *sync.Map // per statement state of volatile functions and of constants, by expression
+	rows  *rowNumbers
 }
 
 // Ended returns an error when the statement shall end.
@@ -166,6 +169,60 @@ func (w *Warnings) Reset() {
 	w.list, w.count = nil, 0
 }
 
+// full reports whether further warnings are only counted.
+func (w *Warnings) full() bool {
+	if w == nil {
+		return true
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.list) >= maxWarnings
+}
+
+// addCount counts n warnings that are not kept.
+func (w *Warnings) addCount(n int) {
+	if w == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.count += n
+}
+
+// rowNumbers are the numbers that messages give the rows of the batch that is
+// evaluated.
+type rowNumbers struct {
+	sel    []uint16
+	before int
+}
+
+// Numbered returns a copy of c for the expressions of a select list, whose warnings
+// tell the row that they are about. One goroutine may use it, and calls NextRows for
+// every batch.
+func (c *Context) Numbered() *Context {
+	d := *c
+	d.rows = &rowNumbers{}
+	return &d
+}
+
+// NextRows says that b is evaluated next, and that before rows came before it.
+func (c *Context) NextRows(b *vector.Batch, before int) {
+	c.rows.sel, c.rows.before = b.Sel, before
+}
+
+// row is the number of row i of the batch. Before rows are sent, as in conditions
+// and in aggregates, it is 1.
+func (c *Context) row(i int) int {
+	switch {
+	case c.rows == nil:
+		return 1
+	case c.rows.sel == nil:
+		return c.rows.before + i + 1
+	}
+	at, _ := slices.BinarySearch(c.rows.sel, uint16(i))
+	return c.rows.before + at + 1
+}
+
 func (c *Context) zone() *time.Location {
 	if c.Zone == nil {
 		return time.UTC
@@ -181,6 +238,10 @@ func (c *Context) collation() string {
 }
 
 func (c *Context) warn(level string, kind errs.Kind, format string, args ...any) {
+	if c.Warnings.full() {
+		c.Warnings.addCount(1)
+		return
+	}
 	c.Warnings.Add(Warning{Level: level, Kind: kind, Message: fmt.Sprintf(format, args...)})
 }
 

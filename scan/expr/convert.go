@@ -507,7 +507,7 @@ func asText(ctx *Context, e Expr) Expr {
 	case String, Bytes:
 		return e
 	}
-	return convert(ctx, e, textType(ctx, t))
+	return asTextOf(ctx, e, textType(ctx, t))
 }
 
 // textType is the type of a value's text.

@@ -527,7 +527,7 @@ func timeOrDateTime(ctx *Context, t Type, v *vector.Vec) func(i int) (parsed, bo
 			ctx.truncated("datetime", s)
 		}
 		if p.kind != Null {
-			ctx.delimiter(p, s)
+			ctx.delimiter(p, s, i)
 		}
 		return p, p.kind != Null
 	}

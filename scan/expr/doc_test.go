@@ -40,10 +40,10 @@ REAL, CHAR, NCHAR, BINARY, DATE, DATETIME, TIME, YEAR and JSON.
 Collations: utf8mb4_0900_ai_ci, utf8mb4_0900_as_ci, utf8mb4_0900_as_cs, utf8mb4_0900_bin, and of utf8mb4 and utf8mb3 _bin, _general_ci,
 _unicode_ci, _unicode_520_ci; ascii_general_ci, ascii_bin, latin1_swedish_ci, latin1_general_ci, latin1_bin; binary. Languages' own are refused by name.
 
-Differences from MySQL on purpose (` + "`scan/expr/deliberate_test.go`" + ` has the cases):
+Differences from MySQL on purpose (` + "`server/mysql/semantics_differences_test.go`" + ` has the cases):
 
-* CASE and IF of integers and decimals show all digits of the result's scale, where MySQL shows a value with its own (1 instead of 1.00).
-* GREATEST and LEAST of dates and values that are none are refused: MySQL answers with dates that do not exist. JSON is not compared with dates, years and binary strings.
+* A value of CASE or IF has the fraction digits of its branch where it is shown or made a text (IF(a, 1.50, 2) shows 2), as in MySQL; one of a derived table or with an average has those of its column, as MySQL shows values that it keeps in a temporary table.
+* GREATEST and LEAST of dates and values that are none are refused: MySQL answers with dates that do not exist. JSON made from dates, times or binary strings is not compared.
 * Dates whose month or day is zero, and days that a month does not have, are refused whatever sql_mode allows; INSERT IGNORE stores NULL instead of a zero date.
 * Decimals of more than 76 digits in between are refused. So are \X, \N{name} and some properties in regular expressions; a match that takes too many steps is error 3699, as in MySQL.
 * Time zones keep their rules after 2037, where MySQL's tables of them end. A TIME as a date counts from today's midnight; MySQL 9.7 counts negative and long ones from the time of day.
@@ -52,7 +52,7 @@ Differences from MySQL on purpose (` + "`scan/expr/deliberate_test.go`" + ` has 
 * EXCEPT ALL of a set operation in parentheses leaves rows that are not NULL alone when it removes NULLs.
 * A decimal in a user variable keeps its own scale, where MySQL gives it 30 digits. COALESCE, IF, CASE and aggregates of dates store numbers into columns of numbers as dates do, where MySQL stores their texts.
 * REPLACE, QUOTE(NULL) in outer joins, MIN and MAX over windows ordered by their own column, texts of BIN, HEX and CONV among others, and -9223372036854775808 DIV 1 do not have the faults of MySQL 9.7. (` + "`.ci/sqlfuzz_known.py`" + ` lists what random comparison found.)
-* Warnings that tell of MySQL's own steps, and the deprecation of || as OR, are not given.
+* Warnings that tell of MySQL's own steps, and the deprecation of || as OR, are not given. Warnings number rows within the rows that one worker reads; in conditions it is row 1.
 `)
 	names := map[string][]string{}
 	for a, to := range aliases {

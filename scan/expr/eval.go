@@ -2,6 +2,7 @@ package expr
 
 import (
 	"strings"
+	"sync"
 
 	"github.com/thermocline/thermocline/internal/vector"
 )
@@ -26,6 +27,9 @@ type call struct {
 	perRow bool
 	// whole: all arguments are evaluated for rows of which an earlier one is NULL.
 	whole bool
+	// once: a constant that is computed, and warns, once a statement; others warn
+	// for every row.
+	once bool
 	// inner is what String and Key show instead of name, "" for name.
 	inner string
 	// hidden: String shows the first argument only (implicit conversions).
@@ -115,6 +119,9 @@ var evaluatesRows = map[string]bool{"REGEXP": true, "REGEXP_LIKE": true, "LOCATE
 // Eval implements Expr.
 func (c *call) Eval(ctx *Context, b *vector.Batch) (*vector.Vec, error) {
 	ev := evaluation{ctx: ctx, c: c, b: b, n: b.Len, sel: b.Sel}
+	if c.once {
+		return c.evalOnce(ctx, b)
+	}
 	if c.lazy {
 		return ev.run()
 	}
@@ -158,20 +165,7 @@ func (c *call) Eval(ctx *Context, b *vector.Batch) (*vector.Vec, error) {
 		return vector.NewNull(c.typ.Physical(), b.Len), nil
 	}
 	if constant {
-		ev.n, ev.sel = 1, nil
-		if b.Rows() == 0 {
-			return vector.NewNull(c.typ.Physical(), b.Len), nil
-		}
-		out, err := ev.run()
-		if err != nil {
-			return nil, err
-		}
-		if out.Form != vector.Flat {
-			w := *out
-			w.Len = b.Len
-			return &w, nil
-		}
-		return out.AsConst(b.Len), nil
+		return ev.constant()
 	}
 	if dict >= 0 && !c.perRow && !c.nulls && c.traits&Volatile == 0 && c.typ.Class != Nested {
 		d := ev.args[dict]
@@ -183,6 +177,105 @@ func (c *call) Eval(ctx *Context, b *vector.Batch) (*vector.Vec, error) {
 		ev.strict()
 	}
 	return ev.run()
+}
+
+// constant computes a call of constants. MySQL computes it for every row, which shows
+// in the number of its warnings and the rows that they name.
+func (ev *evaluation) constant() (*vector.Vec, error) {
+	ctx, rows := ev.ctx, ev.b.Rows()
+	if rows == 0 {
+		return vector.NewNull(ev.c.typ.Physical(), ev.b.Len), nil
+	}
+	ev.ctx = ctx.quiet()
+	ev.n, ev.sel = 1, nil
+	out, err := ev.run()
+	n := ev.ctx.Warnings.Count()
+	switch ev.ctx = ctx; {
+	case n == 0:
+	case ctx.Warnings.full():
+		ctx.Warnings.addCount(n * rows)
+	default:
+		// Once more, with the warnings of every row.
+		all := evaluation{ctx: ctx, c: ev.c, b: ev.b, n: ev.b.Len, sel: ev.b.Sel, args: ev.args}
+		if _, err := all.run(); err != nil {
+			return nil, err
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if out.Form != vector.Flat {
+		w := *out
+		w.Len = ev.b.Len
+		return &w, nil
+	}
+	return out.AsConst(ev.b.Len), nil
+}
+
+// constantOnce is a constant of a statement, computed by whoever needs it first.
+type constantOnce struct {
+	once sync.Once
+	v    *vector.Vec
+	err  error
+}
+
+func (c *call) evalOnce(ctx *Context, b *vector.Batch) (*vector.Vec, error) {
+	if b.Rows() == 0 {
+		return vector.NewNull(c.typ.Physical(), b.Len), nil
+	}
+	k := &constantOnce{}
+	if ctx.state != nil {
+		x, _ := ctx.state.LoadOrStore(c, k)
+		k = x.(*constantOnce)
+	}
+	k.once.Do(func() {
+		d := *c
+		d.once = false
+		k.v, k.err = d.Eval(ctx, oneRow())
+	})
+	if k.err != nil {
+		return nil, k.err
+	}
+	return k.v.AsConst(b.Len), nil
+}
+
+// Once returns e, whose constants are computed, and warn, once a statement, as MySQL
+// does in conditions; those of a select list do for every row. Literals that are
+// converted for an operation are no such constants.
+func Once(e Expr) Expr {
+	c, ok := e.(*call)
+	if !ok {
+		return e
+	}
+	if c.Traits() == 0 && !c.perRow && !c.hidden {
+		d := *c
+		d.once = true
+		return &d
+	}
+	var kids []Expr
+	for i, a := range c.args {
+		if k := Once(a); k != a {
+			if kids == nil {
+				kids = append(kids, c.args...)
+			}
+			kids[i] = k
+		}
+	}
+	if kids == nil {
+		return e
+	}
+	return c.With(kids)
+}
+
+// convertedOnce is a constant that was converted for a comparison: MySQL keeps it.
+func convertedOnce(from, e Expr) Expr {
+	c, ok := e.(*call)
+	if !ok || e == from || !c.hidden || c.Traits() != 0 || c.perRow {
+		return e
+	}
+	d := *c
+	d.once = true
+	return &d
 }
 
 // mayRaise reports whether evaluating one of the expressions may give errors or
@@ -265,7 +358,8 @@ func (ev *evaluation) overDictionary(at int) (*vector.Vec, error) {
 			mark(int(i))
 		}
 	}
-	inner := evaluation{ctx: ev.ctx, c: ev.c, b: ev.b, n: d.Dict.Len, args: make([]*vector.Vec, len(ev.args))}
+	quiet := ev.ctx.quiet()
+	inner := evaluation{ctx: quiet, c: ev.c, b: ev.b, n: d.Dict.Len, args: make([]*vector.Vec, len(ev.args))}
 	for i, a := range ev.args {
 		if i == at {
 			inner.args[i] = d.Dict
@@ -279,6 +373,11 @@ func (ev *evaluation) overDictionary(at int) (*vector.Vec, error) {
 	r, err := inner.run()
 	if err != nil {
 		return nil, err
+	}
+	if quiet.Warnings.Count() > 0 { // they belong to rows
+		ev.args[at] = d.Flatten()
+		ev.strict()
+		return ev.run()
 	}
 	return expand(r, d, ev.n, ev.sel), nil
 }
@@ -531,6 +630,7 @@ func fold(ctx *Context, e Expr) Expr {
 		}
 	}
 	quiet := ctx.quiet()
+	quiet.state = nil // the statement computes its constants later
 	v, err := EvalConst(quiet, e)
 	if err != nil || quiet.Warnings.Count() > 0 {
 		return e

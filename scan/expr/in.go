@@ -15,11 +15,17 @@ func init() {
 // in compares x with every item under the pair's own comparison rule, as MySQL
 // does; constant items of one rule go into a set that is built once.
 func in(ctx *Context, args []Expr) (Expr, error) {
-	x := args[0]
 	if len(args) == 2 {
-		return Call(ctx, "=", x, args[1])
+		return Call(ctx, "=", args[0], args[1])
 	}
-	x, err := collateList(ctx, x, args)
+	if e, err := inDates(ctx, args); e != nil || err != nil {
+		return e, err
+	}
+	if countOperands(args).json > 0 {
+		return inJSON(ctx, args)
+	}
+	args = inIntegers(ctx, inMixed(ctx, args))
+	x, err := collateList(ctx, args[0], args)
 	if err != nil {
 		return nil, err
 	}
@@ -42,8 +48,8 @@ func in(ctx *Context, args []Expr) (Expr, error) {
 			return nil, err
 		}
 		l, ok := b.(*LiteralExpr)
-		if !ok || x.Type().Class == Null || t.Class == JSON {
-			eq, err := Call(ctx, "=", x, item)
+		if !ok || x.Type().Class == Null {
+			eq, err := equalItem(ctx, x, item)
 			if err != nil {
 				return nil, err
 			}
@@ -82,6 +88,116 @@ func in(ctx *Context, args []Expr) (Expr, error) {
 		return terms[0], nil
 	}
 	return Call(ctx, "OR", terms...)
+}
+
+// equalItem is x = item of a list, whose constants are converted for every row.
+func equalItem(ctx *Context, x, item Expr) (Expr, error) {
+	if Exact(x) != x || Exact(item) != item {
+		return Call(ctx, "=", x, item)
+	}
+	x, item = yearConstants(x, item)
+	eq, err := compareOperands(ctx, " IN ", "=", x, item, false)
+	if err != nil {
+		return nil, err
+	}
+	return fold(ctx, eq), nil
+}
+
+// inMixed prepares what a list of dates, texts and numbers compares otherwise than =
+// would: a text is compared with dates as a text, and one that is no date is less
+// than a date.
+func inMixed(ctx *Context, args []Expr) []Expr {
+	n := countOperands(args)
+	x := args[0]
+	if n.others == 0 || n.dates+n.times == 0 || n.json > 0 {
+		return args
+	}
+	args = append([]Expr(nil), args...)
+	for i, a := range args {
+		switch {
+		case isString(x.Type()) && a.Type().IsTemporal():
+			args[i] = asText(ctx, a)
+		case i > 0 && isDated(x) && isString(a.Type()) && !isDateText(a, false):
+			args[i] = dateTextFor(x).read(ctx, a)
+		}
+	}
+	return args
+}
+
+// inIntegers makes integers of the constant texts of a list that an integer is looked
+// for in: MySQL compares a computed integer with them as such, unlike a column.
+func inIntegers(ctx *Context, args []Expr) []Expr {
+	x := args[0]
+	l, literal := x.(*LiteralExpr)
+	if n := numeric(x); isColumn(x) || n.Class != Int || x.Type().IsTemporal() || literal && l.hex {
+		return args
+	}
+	for _, a := range args[1:] {
+		if !constText(a) {
+			return args
+		}
+	}
+	out := []Expr{x}
+	for _, a := range args[1:] {
+		t := TBigInt
+		t.Unsigned = numeric(x).Unsigned
+		k := convert(ctx, a, t)
+		if v, err := EvalConst(ctx, k); err == nil { // MySQL too warns when it reads the list
+			l := Literal(v)
+			l.folded = k
+			k = l
+		}
+		out = append(out, k)
+	}
+	return out
+}
+
+// inJSON is IN where an operand is JSON: all are compared as JSON.
+func inJSON(ctx *Context, args []Expr) (Expr, error) {
+	x := args[0]
+	var terms []Expr
+	for _, item := range args[1:] {
+		var eq Expr
+		var err error
+		switch beyond := beyondJSON(x); {
+		case x.Type().Class == Null, item.Type().Class == Null:
+			eq = convert(ctx, Literal(NullValue()), TBool)
+		case beyond && beyondJSON(item) && sameJSONKind(x.Type(), item.Type()):
+			eq, err = compareOperands(ctx, " IN ", "=", x, item, false)
+		case beyond != beyondJSON(item) || beyond:
+			for _, e := range []Expr{x, item} {
+				if e.Type().Class == JSON {
+					if _, err := jsonSide(ctx, e); err != nil {
+						return nil, err
+					}
+				}
+			}
+			eq, err = compareOperands(ctx, " IN ", "=", typeOrder(x, 0), typeOrder(item, 1), false)
+		default:
+			var a, b Expr
+			if a, err = jsonSide(ctx, x); err != nil {
+				return nil, err
+			}
+			if b, err = jsonSide(ctx, item); err != nil {
+				return nil, err
+			}
+			eq, err = compareOperands(ctx, " IN ", "=", a, b, false)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if c, ok := eq.(*call); ok {
+			c.whole = true
+		}
+		terms = append(terms, fold(ctx, eq))
+	}
+	return Call(ctx, "OR", terms...)
+}
+
+// sameJSONKind reports whether values of two types are JSON values of one type.
+func sameJSONKind(a, b Type) bool {
+	instant := func(t Type) bool { return t.Class == DateTime || t.Class == Timestamp }
+	return a.Class == b.Class || instant(a) && instant(b)
 }
 
 // collateList gives x the collation under which it is compared with every text

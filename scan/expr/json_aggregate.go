@@ -54,7 +54,9 @@ func newJSONAggregate(ctx *Context, s AggregateSpec) (Aggregate, error) {
 	if object {
 		args[0] = asText(ctx, args[0])
 	}
-	return &aggregate{name: upper(s.Name), typ: TJSON, args: args, state: func(ctx *Context) State {
+	t := TJSON
+	t.Typed = hidesTypes(args)
+	return &aggregate{name: upper(s.Name), typ: t, args: args, state: func(ctx *Context) State {
 		return &jsonAggState{ctx: ctx, args: args, object: object}
 	}}, nil
 }

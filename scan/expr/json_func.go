@@ -66,7 +66,7 @@ func (r *jsonRow) anyNull(from int) bool {
 // jsonValues takes the casts off the values of functions that make JSON of SQL
 // values: CAST(x AS JSON) of a date or decimal is the JSON value that they make of
 // x, and its text would not tell its type or digits.
-func jsonValues(name string, args []Expr) []Expr {
+func jsonValues(ctx *Context, name string, args []Expr) []Expr {
 	from, step := -1, 2
 	switch name {
 	case "JSON_ARRAY":
@@ -87,6 +87,10 @@ func jsonValues(name string, args []Expr) []Expr {
 			out[i] = relabel(out[i], TBool) // a truth value to JSON, though it may be -1
 			continue
 		}
+		if x := ownDigits(ctx, out[i], TJSON); x != nil {
+			out[i] = x
+			continue
+		}
 		switch jsonOrigin(out[i]) {
 		case jDate, jTime, jDateTime, jNumber:
 			e := out[i]
@@ -105,7 +109,7 @@ func jsonFn(f jsonFunc) {
 			if err := isNested(args...); err != nil {
 				return nil, err
 			}
-			args = jsonValues(f.name, args)
+			args = jsonValues(ctx, f.name, args)
 			for _, a := range args {
 				if k := jsonOrigin(a); k != jNull && f.name != "JSON_TYPE" && f.name != "JSON_ARRAY" && f.name != "JSON_OBJECT" {
 					return nil, errs.Unsupportedf(-1, "%s of JSON made from dates, times, decimals and binary strings", f.name)

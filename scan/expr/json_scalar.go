@@ -3,6 +3,7 @@ package expr
 import (
 	"bytes"
 	"math/big"
+	"strconv"
 
 	"github.com/thermocline/thermocline/internal/errs"
 	"github.com/thermocline/thermocline/internal/vector"
@@ -180,40 +181,95 @@ func jsonTemporal(ctx *Context, b []byte) (parsed, bool) {
 	return p, p.kind != Null
 }
 
-// comparableJSON compares JSON with JSON or a scalar: as JSON values.
+// comparableJSON compares JSON with JSON or a scalar: as JSON values. Dates, times and
+// binary strings are greater than everything that JSON text holds, which the manual
+// lists last in its order of JSON values, and equal to nothing of it: a date in a
+// JSON document that was stored as text is a string.
 func comparableJSON(ctx *Context, a, b Expr) (Expr, Expr, Type, error) {
-	side := func(e Expr) (Expr, error) {
-		t := e.Type()
-		switch {
-		case t.Class == JSON:
-			if k := jsonOrigin(e); k != jNull {
-				return nil, errs.Unsupportedf(-1, "comparisons of JSON made from dates, times, decimals and binary strings")
-			}
-			return e, nil
-		case t.IsTemporal(), t.Class == Bytes, t.Class == Bit, t.Class == Year:
-			return nil, errs.Unsupportedf(-1, "comparisons of JSON with %s", t.sqlName())
+	switch {
+	case isJSONText(a) && beyondJSON(b):
+		if ok, err := jsonForTime(ctx, a, b); ok || err != nil {
+			return convert(ctx, a, TTime(6)), convert(ctx, b, TTime(6)), TTime(6), err
 		}
-		return fold(ctx, newCall("JSON value", TJSON, func(ev *evaluation) (*vector.Vec, error) {
-			out := ev.out(vector.Str)
-			return out, ev.each(func(i int) error {
-				x, err := jsonScalar(ev.ctx, ev.c.args[0].Type(), ev.args[0], i)
-				if err != nil {
-					return err
-				}
-				out.SetBytes(i, x.appendText(nil))
-				return nil
-			})
-		}, e)), nil
+		return typeOrder(a, 0), typeOrder(b, 1), TBigInt, nil
+	case beyondJSON(a) && isJSONText(b):
+		y, x, t, err := comparableJSON(ctx, b, a)
+		return x, y, t, err
 	}
-	x, err := side(a)
+	x, err := jsonSide(ctx, a)
 	if err != nil {
 		return nil, nil, Type{}, err
 	}
-	y, err := side(b)
+	y, err := jsonSide(ctx, b)
 	if err != nil {
 		return nil, nil, Type{}, err
 	}
 	return x, y, TJSON, nil
+}
+
+// jsonSide is a scalar as a JSON value.
+func jsonSide(ctx *Context, e Expr) (Expr, error) {
+	t := e.Type()
+	switch {
+	case t.Class == JSON:
+		if t.Typed || jsonOrigin(e) != jNull && calledName(e) != "JSON value" {
+			return nil, errs.Unsupportedf(-1, "comparisons of JSON made from dates, times, decimals and binary strings")
+		}
+		return e, nil
+	case t.IsTemporal(), t.Class == Bytes, t.Class == Bit:
+		return nil, errs.Unsupportedf(-1, "comparisons of JSON with %s", t.sqlName())
+	}
+	return fold(ctx, newCall("JSON value", TJSON, func(ev *evaluation) (*vector.Vec, error) {
+		out := ev.out(vector.Str)
+		return out, ev.each(func(i int) error {
+			x, err := jsonScalar(ev.ctx, ev.c.args[0].Type(), ev.args[0], i)
+			if err != nil {
+				return err
+			}
+			out.SetBytes(i, x.appendText(nil))
+			return nil
+		})
+	}, e)), nil
+}
+
+// isJSONText reports whether e is JSON whose text tells all of its types.
+func isJSONText(e Expr) bool {
+	return e.Type().Class == JSON && !e.Type().Typed && jsonOrigin(e) == jNull
+}
+
+// beyondJSON reports whether e has a type that no value of JSON text has.
+func beyondJSON(e Expr) bool { return e.Type().IsTemporal() || e.Type().Class == Bytes }
+
+// typeOrder is the place of e's type where it is not NULL.
+func typeOrder(e Expr, place int64) Expr {
+	c := newCall("conv", TBigInt, func(ev *evaluation) (*vector.Vec, error) {
+		out := ev.out(vector.I64)
+		for i := range out.I64s {
+			out.I64s[i] = place
+		}
+		return out, nil
+	}, e)
+	c.hidden, c.inner, c.safe = true, "place "+strconv.FormatInt(place, 10), true
+	return c
+}
+
+// jsonForTime reports whether JSON is a constant that is a time, compared with a column
+// of times: MySQL converts it to the column's type, and warns where it cannot.
+func jsonForTime(ctx *Context, json, other Expr) (bool, error) {
+	if other.Type().Class != Time || !isColumn(other) || !IsConst(json) {
+		return false, nil
+	}
+	quiet := ctx.quiet()
+	quiet.state = nil
+	v, err := EvalConst(quiet, json)
+	if err != nil || v.IsNull() {
+		return false, err
+	}
+	_, ok := jsonTemporal(ctx, v.Vec.Bytes(0))
+	if !ok {
+		ctx.warn("Warning", errs.InvalidJSONCast, "Invalid JSON value for CAST to TIME from column cast_as_json at row 1")
+	}
+	return ok, nil
 }
 
 // madeOfTimes reports whether a document is made by JSON functions of dates, times

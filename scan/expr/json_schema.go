@@ -98,7 +98,7 @@ func (v *schemaValidator) resolve(s *jsonValue, at string) (*jsonValue, string, 
 			return s, at, nil
 		}
 		if !strings.HasPrefix(ref.s, "#") {
-			return nil, "", errs.Unsupportedf(-1, "references in JSON Schema that leave the schema")
+			return nil, "", errs.NotInMySQL("references in JSON Schema")
 		}
 		at, s = "#", v.root
 		for _, step := range strings.Split(ref.s[1:], "/")[1:] {

@@ -276,7 +276,7 @@ func temporalLiteral(ctx *Context, e *syntax.TemporalLit) (Expr, error) {
 		if p.kind != Date || p.truncated {
 			return nil, bad("DATE")
 		}
-		ctx.delimiter(p, s)
+		ctx.delimiter(p, s, 0)
 		d, _ := splitDateTime(p.us)
 		v = DateValue(d)
 	case syntax.TimeLiteral:
@@ -293,7 +293,7 @@ func temporalLiteral(ctx *Context, e *syntax.TemporalLit) (Expr, error) {
 		if p.kind != DateTime || p.truncated {
 			return nil, bad("DATETIME")
 		}
-		ctx.delimiter(p, s)
+		ctx.delimiter(p, s, 0)
 		p.us, p.offset = p.wall(ctx.zone()), false
 		v = DateTimeValue(p.rounded(6, false), p.fsp)
 	}

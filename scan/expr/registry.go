@@ -46,7 +46,27 @@ func Call(ctx *Context, name string, args ...Expr) (Expr, error) {
 			}
 		}
 	}
-	return fold(ctx, toldCall(ctx, name, args, e)), nil
+	return fold(ctx, toldCall(ctx, name, args, typedJSON(e))), nil
+}
+
+// typedJSON marks JSON that is made from values which its text does not tell from
+// strings, or from other such JSON.
+func typedJSON(e Expr) Expr {
+	c, ok := e.(*call)
+	if !ok || c.typ.Class != JSON {
+		return e
+	}
+	c.typ.Typed = c.typ.Typed || hidesTypes(c.args)
+	return c
+}
+
+func hidesTypes(args []Expr) bool {
+	for _, a := range args {
+		if t := a.Type(); t.IsTemporal() || t.Class == Bytes || t.Class == Bit || t.Typed {
+			return true
+		}
+	}
+	return false
 }
 
 // Cast converts e to a type: explicitly, as CAST(e AS …) does.
@@ -56,7 +76,7 @@ func Cast(ctx *Context, e Expr, to Type) (Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	return fold(ctx, c), nil
+	return fold(ctx, typedJSON(c)), nil
 }
 
 // Unify returns the expressions converted to one type, that of COALESCE over

@@ -31,6 +31,9 @@ func AppendText(dst []byte, t Type, v *vector.Vec, row int, zone *time.Location)
 		}
 		return strconv.AppendInt(dst, x, 10)
 	case Decimal:
+		if v.Kind == vector.Str { // see OwnDigits
+			return append(dst, v.Bytes(row)...)
+		}
 		return vector.AppendDecimalText(dst, v, row, t.Scale)
 	case Float:
 		if t.Scale < NotFixed {

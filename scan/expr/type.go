@@ -46,6 +46,9 @@ type Type struct {
 	Coercibility uint8
 	Labels       []string // Enum, Set
 	Told         Told     // what clients are told beyond the rest; nothing computes with it
+	// Typed: JSON made from dates, times or binary strings, which its text does not
+	// tell from strings.
+	Typed bool
 	// Stored is the lake's type of a column that is passed on as it is stored
 	// (Raw), with class Nested; nil for all else.
 	Stored *catalog.Type

@@ -22,7 +22,11 @@ func unifyFor(ctx *Context, op string, es []Expr) ([]Expr, Type, error) {
 		if t.Class == Decimal {
 			e = Exact(e)
 		}
-		out[i] = convert(ctx, e, t)
+		if op == "UNION" {
+			out[i] = convert(ctx, e, t)
+			continue
+		}
+		out[i] = asTextOf(ctx, e, t)
 	}
 	return out, t, nil
 }
@@ -184,6 +188,7 @@ func merge(a, b Type) (Type, bool) {
 		}
 		return TDateTime(s), true
 	case a.Class == JSON && b.Class == JSON:
+		t.Typed = a.Typed || b.Typed
 		return t, true
 	case a.Class == String && b.Class == String:
 		return t, true // collations are merged by the caller

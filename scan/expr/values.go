@@ -97,7 +97,7 @@ func reals(ctx *Context, t Type, v *vector.Vec) func(i int) float64 {
 		return func(i int) float64 {
 			x, ok := jsonNumber(v.Bytes(i))
 			if !ok {
-				ctx.warn("Warning", errs.InvalidJSONCast, "Invalid JSON value for CAST to DOUBLE from column %s at row %d", "cast_as_json", i+1)
+				ctx.warn("Warning", errs.InvalidJSONCast, "Invalid JSON value for CAST to DOUBLE from column %s at row %d", "cast_as_json", ctx.row(i))
 			}
 			return x
 		}
@@ -179,7 +179,7 @@ func ints(ctx *Context, t Type, v *vector.Vec, unsigned bool) func(i int) int64 
 		return func(i int) int64 {
 			x, ok := jsonInt(v.Bytes(i), unsigned)
 			if !ok {
-				ctx.warn("Warning", errs.InvalidJSONCast, "Invalid JSON value for CAST to INTEGER from column %s at row %d", "cast_as_json", i+1)
+				ctx.warn("Warning", errs.InvalidJSONCast, "Invalid JSON value for CAST to INTEGER from column %s at row %d", "cast_as_json", ctx.row(i))
 			}
 			return x
 		}
@@ -269,7 +269,7 @@ func decs(ctx *Context, t Type, v *vector.Vec) func(i int) dec {
 		return func(i int) dec {
 			d, ok := jsonDec(v.Bytes(i))
 			if !ok {
-				ctx.warn("Warning", errs.InvalidJSONCast, "Invalid JSON value for CAST to DECIMAL from column %s at row %d", "cast_as_json", i+1)
+				ctx.warn("Warning", errs.InvalidJSONCast, "Invalid JSON value for CAST to DECIMAL from column %s at row %d", "cast_as_json", ctx.row(i))
 			}
 			return d
 		}
@@ -403,7 +403,7 @@ func dateTimes(ctx *Context, t Type, v *vector.Vec, label string) func(i int) (p
 				if label == "date" {
 					to = "DATE"
 				}
-				ctx.warn("Warning", errs.InvalidJSONCast, "Invalid JSON value for CAST to %s from column %s at row %d", to, "cast_as_json", i+1)
+				ctx.warn("Warning", errs.InvalidJSONCast, "Invalid JSON value for CAST to %s from column %s at row %d", to, "cast_as_json", ctx.row(i))
 				return noDate, false
 			}
 			return p, true
@@ -424,7 +424,7 @@ func dateTimes(ctx *Context, t Type, v *vector.Vec, label string) func(i int) (p
 			ctx.badDate(label, p, t, s)
 		}
 		if p.kind != Null {
-			ctx.delimiter(p, s)
+			ctx.delimiter(p, s, i)
 		}
 		return p, p.kind != Null
 	}
@@ -442,11 +442,11 @@ func (c *Context) badDate(label string, p parsed, t Type, s []byte) {
 	c.truncatedAs(t, strings.TrimSpace(label), s)
 }
 
-func (c *Context) delimiter(p parsed, s []byte) {
+func (c *Context) delimiter(p parsed, s []byte, row int) {
 	if p.delim != 0 && p.delimWant == 0 {
-		c.warn("Warning", errs.SuperfluousDelimiter, "Delimiter '%c' in position %d in datetime value '%s' at row 1 is superfluous and is deprecated. Please remove.", p.delim, p.delimAt, shown(s))
+		c.warn("Warning", errs.SuperfluousDelimiter, "Delimiter '%c' in position %d in datetime value '%s' at row %d is superfluous and is deprecated. Please remove.", p.delim, p.delimAt, shown(s), c.row(row))
 	} else if p.delim != 0 {
-		c.warn("Warning", errs.DeprecatedDelimiter, "Delimiter '%c' in position %d in datetime value '%s' at row 1 is deprecated. Prefer the standard '%c'.", p.delim, p.delimAt, shown(s), p.delimWant)
+		c.warn("Warning", errs.DeprecatedDelimiter, "Delimiter '%c' in position %d in datetime value '%s' at row %d is deprecated. Prefer the standard '%c'.", p.delim, p.delimAt, shown(s), c.row(row), p.delimWant)
 	}
 }
 
@@ -519,7 +519,7 @@ func timesOf(ctx *Context, t Type, v *vector.Vec) func(i int) (parsed, bool) {
 		return func(i int) (parsed, bool) {
 			p, ok := jsonTemporal(ctx, v.Bytes(i))
 			if !ok {
-				ctx.warn("Warning", errs.InvalidJSONCast, "Invalid JSON value for CAST to TIME from column %s at row %d", "cast_as_json", i+1)
+				ctx.warn("Warning", errs.InvalidJSONCast, "Invalid JSON value for CAST to TIME from column %s at row %d", "cast_as_json", ctx.row(i))
 				return noDate, false
 			}
 			return clock(p), true
@@ -535,7 +535,7 @@ func timesOf(ctx *Context, t Type, v *vector.Vec) func(i int) (parsed, bool) {
 		if p.kind == Null {
 			return p, false
 		}
-		ctx.delimiter(p, s)
+		ctx.delimiter(p, s, i)
 		if p.kind != Time {
 			p.us, p.offset = p.wall(z), false
 		}

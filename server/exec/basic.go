@@ -202,6 +202,8 @@ type project struct {
 	x     *query
 	in    operator
 	items []expr.Expr
+	expr  *expr.Context // numbers the rows for warnings
+	rows  int           // so far
 	out   vector.Batch
 }
 
@@ -211,9 +213,14 @@ func (p *project) Next(ctx context.Context) (*vector.Batch, error) {
 	if err != nil || b == nil {
 		return nil, err
 	}
+	if p.expr == nil {
+		p.expr = p.x.env.Expr.Numbered()
+	}
+	p.expr.NextRows(b, p.rows)
+	p.rows += b.Rows()
 	p.out = vector.Batch{Len: b.Len, Sel: b.Sel, Seq: b.Seq, Cols: p.out.Cols[:0]}
 	for _, e := range p.items {
-		v, err := e.Eval(p.x.env.Expr, b)
+		v, err := e.Eval(p.expr, b)
 		if err != nil {
 			return nil, err
 		}

@@ -80,6 +80,15 @@ func (c compiler) bindAll(es []expr.Expr, l layout) ([]expr.Expr, error) {
 	return out, nil
 }
 
+// conditions binds conditions, whose constants are computed once.
+func (c compiler) conditions(es []expr.Expr, l layout) ([]expr.Expr, error) {
+	out, err := c.bindAll(es, l)
+	for i, e := range out {
+		out[i] = expr.Once(e)
+	}
+	return out, err
+}
+
 // node compiles a node; when the query is analyzed, what it does is measured.
 func (c compiler) node(n plan.Node) (pipe, layout, error) {
 	if c.x.env.Profile == nil {
@@ -108,7 +117,7 @@ func (c compiler) compile(n plan.Node) (pipe, layout, error) {
 		if err != nil {
 			return pipe{}, nil, err
 		}
-		conds, err := c.bindAll(n.Conds, l)
+		conds, err := c.conditions(n.Conds, l)
 		if err != nil {
 			return pipe{}, nil, err
 		}
@@ -192,7 +201,7 @@ func (c compiler) scan(n *plan.Scan) (pipe, layout, error) {
 		}
 		loads[i] = expr.Remap(col.Load, func(int) int { return p })
 	}
-	conds, err := c.bindAll(n.Conds, out)
+	conds, err := c.conditions(n.Conds, out)
 	if err != nil {
 		return pipe{}, nil, err
 	}

@@ -20,7 +20,7 @@ func (c compiler) generate(n *plan.Generate) (pipe, layout, error) {
 		return pipe{}, nil, err
 	}
 	out := append(append(layout(nil), l...), n.Cols...)
-	conds, err := c.bindAll(n.Conds, out)
+	conds, err := c.conditions(n.Conds, out)
 	if err != nil {
 		return pipe{}, nil, err
 	}

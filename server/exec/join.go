@@ -39,7 +39,7 @@ func (c compiler) join(n *plan.Join) (pipe, layout, error) {
 		j.types = append(j.types, l.Type())
 		j.eq = append(j.eq, equalOf(l.Type()))
 	}
-	if j.conds, err = c.bindAll(n.Conds, both); err != nil {
+	if j.conds, err = c.conditions(n.Conds, both); err != nil {
 		return pipe{}, nil, err
 	}
 	if j.marks, err = c.bindAll(n.MarkConds, both); err != nil {

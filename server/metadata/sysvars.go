@@ -164,7 +164,7 @@ var settings = map[string]struct {
 	"completion_type":                    {FixedEffect, []string{"NO_CHAIN", "CHAIN", "RELEASE"}},
 	"block_encryption_mode":              {Honoured, expr.EncryptionModes},
 	"default_collation_for_utf8mb4":      {FixedEffect, nil},
-	"sql_auto_is_null":                   {FixedEffect, nil},
+	"sql_auto_is_null":                   {NoEffect, nil}, // no table has AUTO_INCREMENT
 	"sql_require_primary_key":            {FixedEffect, nil},
 	"sql_safe_updates":                   {FixedEffect, nil},
 	"sql_quote_show_create":              {FixedEffect, nil},

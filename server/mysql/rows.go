@@ -94,6 +94,9 @@ func newRowEncoder(cols []session.Column, isBinary bool, loc *time.Location, tex
 			}
 		case expr.Decimal:
 			c.form = asDecimal
+			if cols[i].Texts {
+				c.form, c.kind = asBytes, vector.Str
+			}
 		case expr.Float:
 			c.form = asFloat
 		case expr.Double:

@@ -40,11 +40,19 @@ func (b *binder) finished(r *result) (*Query, error) {
 	if b.env.Lossless {
 		b.lossless(r)
 	}
+	for i, id := range r.texts {
+		c := r.cols[i]
+		c.ID, c.Texts = id, true
+		r.cols[i] = c
+	}
 	q := &Query{Root: r.node, Subplans: b.subplans, Stream: b.stream, Streamed: b.streamed}
 	for _, c := range r.cols {
 		q.Columns = append(q.Columns, b.cols[c.ID])
 		last := &q.Columns[len(q.Columns)-1]
 		last.Name = c.Name
+		if c.Texts {
+			last.Type, last.Texts = c.Type, true
+		}
 	}
 	for _, u := range b.tables {
 		q.Tables = append(q.Tables, *u)

@@ -132,6 +132,8 @@ type result struct {
 	exact map[int]ColID
 	// kept: as a derived table MySQL keeps the rows in a temporary table.
 	kept bool
+	// texts are further columns of node, by position in cols: expr.OwnDigits.
+	texts map[int]ColID
 }
 
 // value is column i as an expression that computes with its exact value.
@@ -302,9 +304,9 @@ func (b *binder) limited(r *result, lim *syntax.Limit) (*result, error) {
 		// Rows that are not wanted are not computed.
 		c := *n
 		c.In = &Limit{In: n.In, Count: count, Offset: offset}
-		return &result{node: &c, cols: r.cols, unique: r.unique, kept: true}, nil
+		return &result{node: &c, cols: r.cols, unique: r.unique, kept: true, texts: r.texts}, nil
 	}
-	return &result{node: &Limit{In: r.node, Count: count, Offset: offset}, cols: r.cols, unique: r.unique, kept: true}, nil
+	return &result{node: &Limit{In: r.node, Count: count, Offset: offset}, cols: r.cols, unique: r.unique, kept: true, texts: r.texts}, nil
 }
 
 // limitValue reads a number of rows; too large ones mean all.

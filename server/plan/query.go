@@ -44,6 +44,9 @@ type Column struct {
 	// when the statement was bound Lossless: its vectors are as they are stored.
 	// nil: the column has its SQL form.
 	Stored *catalog.Type
+	// Texts: a decimal result column whose vectors are the texts of its values, which
+	// have their own numbers of fraction digits (Env.OwnDigits).
+	Texts bool
 
 	field *catalog.Field // of a stored column: it has the default
 }
@@ -135,6 +138,9 @@ type Env struct {
 	// Lossless makes result columns that show stored columns come as they are
 	// stored, where SQL's form would lose something (Column.Stored).
 	Lossless bool
+	// OwnDigits makes decimals of a result come as texts where a value has the fraction
+	// digits of the branch of CASE or IF that it comes from: for who shows them.
+	OwnDigits bool
 	// NoSharing plans equal parts of a query for each place that reads them, where
 	// that gives the same rows (lake_sharing = OFF).
 	NoSharing bool

@@ -151,7 +151,7 @@ func recursivePart(p syntax.QueryBody, name string) error {
 	case !ok:
 		return errs.Unsupportedf(p.Pos(), "this recursive part of a common table expression")
 	case s.Distinct:
-		return errs.Unsupportedf(s.Pos(), "ORDER BY, LIMIT and DISTINCT in the recursive part of a common table expression")
+		return errs.NotInMySQL("ORDER BY / LIMIT / SELECT DISTINCT in recursive query block of Common Table Expression")
 	case mentions(p, name) != 1 || s.From == nil || mentions(s.From, name) != 1:
 		return errs.UserAt(s.Pos(), errs.RecursionOnce, "In recursive query block of Recursive Common Table Expression '%s', the recursive table must be referenced only once, and not in any subquery", name)
 	}

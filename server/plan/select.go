@@ -307,6 +307,21 @@ func (bl *block) finish(distinct bool, keys []*orderKey) (*result, error) {
 			items = append(items, Item{id, x})
 			shown++
 		}
+		if b.env.OwnDigits && !b.env.Expr.InOrder && b.depth == 2 && len(bl.windows) == 0 && !(bl.groupBy && len(keys) > 0) {
+			for i, it := range bl.items {
+				x := expr.OwnDigits(b.env.Expr, it.bound)
+				if x == nil {
+					continue
+				}
+				if r.texts == nil {
+					r.texts = map[int]ColID{}
+				}
+				id := b.newCol(Column{Name: it.name, Type: x.Type()})
+				r.texts[i] = id
+				items = append(items, Item{id, x})
+				shown++
+			}
+		}
 	}
 	var sort []SortKey
 	for i, k := range keys {

@@ -229,12 +229,30 @@ func (b *binder) valueRows(rows [][]expr.Expr, pos int) (*result, error) {
 			return nil, positioned(err, pos)
 		}
 		t.Nullable = nullable
+		var texts []expr.Expr // of the values with their own digits
+		if b.env.OwnDigits && b.depth == 1 && t.Class == expr.Decimal {
+			for _, r := range rows {
+				texts = append(texts, expr.Text(b.env.Expr, r[c]))
+			}
+		}
 		id := b.newCol(Column{Name: valueName(c), Type: t})
 		v.Cols = append(v.Cols, id)
 		out.cols = append(out.cols, b.cols[id])
 		for i, x := range col {
 			v.Rows[i] = append(v.Rows[i], x)
 		}
+		if texts == nil {
+			continue
+		}
+		id = b.newCol(Column{Name: valueName(c), Type: texts[0].Type()})
+		v.Cols = append(v.Cols, id)
+		for i, x := range texts {
+			v.Rows[i] = append(v.Rows[i], x)
+		}
+		if out.texts == nil {
+			out.texts = map[int]ColID{}
+		}
+		out.texts[c] = id
 	}
 	out.node = v
 	return out, nil

@@ -42,7 +42,7 @@ func (s *scope) window(f *syntax.FuncCall) (expr.Expr, error) {
 	case pure && (len(f.Args) < arity[0] || len(f.Args) > arity[1] || f.Star || f.Distinct):
 		return nil, errs.UserAt(f.Pos(), errs.Syntax, "%s has another number of arguments", name)
 	case f.Distinct:
-		return nil, errs.Unsupportedf(f.Pos(), "DISTINCT in a window function")
+		return nil, errs.NotInMySQL("<window function>(DISTINCT ..)")
 	case f.Nulls != syntax.NullsUnspecified && !valueFunctions[name]:
 		return nil, errs.UserAt(f.Pos(), errs.Syntax, "%s takes no IGNORE or RESPECT NULLS", name)
 	case f.FromLast && name != "NTH_VALUE":

@@ -49,8 +49,10 @@ func (s *Session) selectQuery(ctx context.Context, q *syntax.Query, run *stateme
 	if q.Into != nil {
 		plain := *q
 		plain.Into = nil
+		run.into = true
 		return s.selectInto(ctx, q.Into, run, func() (*Result, error) { return s.selectQuery(ctx, &plain, run) })
 	}
+	run.shown = !run.into
 	s.srv.counters.selects.Add(1)
 	limit := s.settings().maxExecution
 	if sel, ok := q.Body.(*syntax.Select); ok {
@@ -78,6 +80,7 @@ func (s *Session) selectQuery(ctx context.Context, q *syntax.Query, run *stateme
 func (s *Session) query(ctx context.Context, q *syntax.Query, run *statement) (*Result, error) {
 	env := run.environment()
 	env.Continuous = run.continuous
+	env.OwnDigits = run.shown && !s.opts.Lossless && !run.continuous
 	p, err := plan.Bind(ctx, q, env)
 	if err != nil {
 		return nil, err
@@ -152,7 +155,7 @@ func (s *Session) state(state string) {
 func planned(cols []plan.Column) []Column {
 	out := make([]Column, len(cols))
 	for i, c := range cols {
-		out[i] = Column{Name: c.Name, Type: c.Type, Database: c.Database, Table: c.Table, OrgTable: c.OrgTable, OrgName: c.OrgName, Key: c.Key, Stored: c.Stored}
+		out[i] = Column{Name: c.Name, Type: c.Type, Database: c.Database, Table: c.Table, OrgTable: c.OrgTable, OrgName: c.OrgName, Key: c.Key, Stored: c.Stored, Texts: c.Texts}
 	}
 	return out
 }

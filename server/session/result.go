@@ -18,6 +18,8 @@ type Column struct {
 	// Stored, when set, is the lake's type of a column that comes as it is stored
 	// (OpenOptions.Lossless): Type does not describe its vectors then.
 	Stored *catalog.Type
+	// Texts: a decimal that comes as text, with its own number of fraction digits.
+	Texts bool
 }
 
 // Result is what one statement gave: rows, or counts.

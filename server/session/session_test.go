@@ -214,7 +214,6 @@ func TestVariables(t *testing.T) {
 		"SELECT @@global.timestamp":                errs.SessionVariable,
 		"SELECT @@session.max_connections":         errs.GlobalVariable,
 		"SET wait_timeout = 'x'":                   errs.WrongTypeForVar,
-		"SET sql_auto_is_null = 1":                 errs.NotSupported,
 		"SET GLOBAL innodb_buffer_pool_size = 1e9": errs.WrongTypeForVar,
 		"SET GLOBAL general_log = ON":              errs.NotSupported,
 		"SET lake_threads = 'many'":                errs.WrongTypeForVar,

@@ -33,7 +33,9 @@ type statement struct {
 	continuous bool
 	// parameters are the placeholders of a statement that is prepared.
 	parameters []expr.Parameter
-	cut        cut // what it reads live, nil: nothing
+	// shown: its rows go to a client, not INTO something.
+	shown, into bool
+	cut         cut // what it reads live, nil: nothing
 }
 
 // context returns what the statement's expressions depend on, made once.
