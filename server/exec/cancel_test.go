@@ -26,6 +26,7 @@ type ending struct {
 	expr.Session
 	at     int64
 	steps  atomic.Int64
+	ended  atomic.Bool // every context knows
 	after  atomic.Int64
 	cancel context.CancelCauseFunc
 }
@@ -33,10 +34,12 @@ type ending struct {
 var errEnded = errors.New("ended by a test")
 
 func (e *ending) step() {
-	if n := e.steps.Add(1); n == e.at {
-		e.cancel(errEnded)
-	} else if n > e.at {
+	if e.ended.Load() {
 		e.after.Add(1)
+	}
+	if e.steps.Add(1) == e.at {
+		e.cancel(errEnded)
+		e.ended.Store(true)
 	}
 }
 
