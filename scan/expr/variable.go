@@ -282,6 +282,7 @@ func lastInsertID(ctx *Context, args []Expr) (Expr, error) {
 	}
 	if len(args) == 0 {
 		t := TUint64.NotNull()
+		t.Told.Length = 21
 		if row {
 			return &call{name: "LAST_INSERT_ID", typ: t, traits: Volatile, perRow: true, text: "last_insert_id()", kern: func(ev *evaluation) (*vector.Vec, error) {
 				v := UintValue(ev.ctx.Session.LastInsertID())
@@ -292,6 +293,7 @@ func lastInsertID(ctx *Context, args []Expr) (Expr, error) {
 		if ctx.Session != nil {
 			v = UintValue(ctx.Session.LastInsertID())
 		}
+		v.Type.Told.Length = t.Told.Length
 		l := Literal(v)
 		l.text = "last_insert_id()"
 		return l, nil
