@@ -259,31 +259,12 @@ func (a *absorber) view(c *chunk, i, from, to int) *vector.Vec {
 
 // viewOf makes w the rows from to to of the Flat vector v, which it shares.
 func viewOf(w, v *vector.Vec, from, to int) {
-	if v.Valid != nil || v.Kind > vector.Str {
-		n := vector.NewLike(v, to-from)
-		n.AppendRange(v, from, to, n.ShareBufs(v))
-		*w = *n
+	if v.Valid == nil && shareValues(w, v, from, to) {
 		return
 	}
-	*w = vector.Vec{Kind: v.Kind, Len: to - from}
-	switch v.Kind {
-	case vector.I8:
-		w.I8s = v.I8s[from:to]
-	case vector.I32:
-		w.I32s = v.I32s[from:to]
-	case vector.I64:
-		w.I64s = v.I64s[from:to]
-	case vector.I128:
-		w.I128s = v.I128s[from:to]
-	case vector.I256:
-		w.I256s = v.I256s[from:to]
-	case vector.F32:
-		w.F32s = v.F32s[from:to]
-	case vector.F64:
-		w.F64s = v.F64s[from:to]
-	case vector.Str:
-		w.Views, w.Bufs = v.Views[from:to], v.Bufs
-	}
+	n := vector.NewLike(v, to-from)
+	n.AppendRange(v, from, to, n.ShareBufs(v))
+	*w = *n
 }
 
 // absorb adds the rows of a partition of a chunk.

@@ -285,10 +285,10 @@ func takeValues[T any](src []T, idx []int32) []T {
 	return dst
 }
 
-// window returns the rows from to before to of the Flat vector v, which it shares;
-// from is a multiple of 64.
-func window(v *vector.Vec, from, to int) *vector.Vec {
-	w := &vector.Vec{Kind: v.Kind, Len: to - from}
+// shareValues gives w the values of the rows from to before to of the Flat vector v,
+// which it shares, without its NULLs. false: v's kind has parts that cannot be shared.
+func shareValues(w, v *vector.Vec, from, to int) bool {
+	*w = vector.Vec{Kind: v.Kind, Len: to - from}
 	switch v.Kind {
 	case vector.I8:
 		w.I8s = v.I8s[from:to]
@@ -307,6 +307,16 @@ func window(v *vector.Vec, from, to int) *vector.Vec {
 	case vector.Str:
 		w.Views, w.Bufs = v.Views[from:to], v.Bufs
 	default:
+		return false
+	}
+	return true
+}
+
+// window returns the rows from to before to of the Flat vector v, which it shares;
+// from is a multiple of 64.
+func window(v *vector.Vec, from, to int) *vector.Vec {
+	w := &vector.Vec{}
+	if !shareValues(w, v, from, to) {
 		return take(v, sequence(nil, from, to))
 	}
 	if v.Valid != nil {
