@@ -236,7 +236,8 @@ func (c *call) evalOnce(ctx *Context, b *vector.Batch) (*vector.Vec, error) {
 	if k.err != nil {
 		return nil, k.err
 	}
-	return k.v.AsConst(b.Len), nil
+	w := *k.v // shared by all workers: each tells its own batch's length
+	return w.AsConst(b.Len), nil
 }
 
 // Once returns e, whose constants are computed, and warn, once a statement, as MySQL
