@@ -204,12 +204,18 @@ func (ev *evaluation) constant() (*vector.Vec, error) {
 	if err != nil {
 		return nil, err
 	}
-	if out.Form != vector.Flat {
-		w := *out
-		w.Len = ev.b.Len
-		return &w, nil
+	return repeated(out, ev.b.Len), nil
+}
+
+// repeated returns the one value of v for n rows. v, which all workers may share,
+// stays as it is.
+func repeated(v *vector.Vec, n int) *vector.Vec {
+	w := *v
+	if w.Form == vector.Flat {
+		w.Form = vector.Const
 	}
-	return out.AsConst(ev.b.Len), nil
+	w.Len = n
+	return &w
 }
 
 // constantOnce is a constant of a statement, computed by whoever needs it first.
@@ -236,8 +242,7 @@ func (c *call) evalOnce(ctx *Context, b *vector.Batch) (*vector.Vec, error) {
 	if k.err != nil {
 		return nil, k.err
 	}
-	w := *k.v // shared by all workers: each tells its own batch's length
-	return w.AsConst(b.Len), nil
+	return repeated(k.v, b.Len), nil
 }
 
 // Once returns e, whose constants are computed, and warn, once a statement, as MySQL
