@@ -116,7 +116,7 @@ func TestDuplicates(t *testing.T) {
 			"1|12|12\n2|20|20\n3|30|300\n4|41|400\n5|11|11\n", ""},
 		{"INSERT INTO t VALUES (1, 12, 0) AS n ON DUPLICATE KEY UPDATE a = n.a", exec.Outcome{Matched: 1, Found: 1}, "", ""},
 		{"INSERT INTO t (id, a) VALUES (1, 3) AS n(i, x) ON DUPLICATE KEY UPDATE a = x + i, b = DEFAULT", exec.Outcome{Matched: 1, Affected: 2, Found: 2, Duplicates: 1}, "", ""},
-		{"INSERT INTO t SELECT id + 1, a, b FROM t WHERE id < 3 ON DUPLICATE KEY UPDATE b = t.a + VALUES(a)", exec.Outcome{}, "1|4|NULL\n2|20|24\n3|30|50\n4|41|400\n5|11|11\n", ""},
+		{"INSERT INTO t SELECT id + 1, a, b FROM t AS x WHERE id < 3 ON DUPLICATE KEY UPDATE b = t.a + VALUES(a)", exec.Outcome{}, "1|4|NULL\n2|20|24\n3|30|50\n4|41|400\n5|11|11\n", ""},
 		{"INSERT INTO t VALUES (1, 1, 1) ON DUPLICATE KEY UPDATE id = 77", exec.Outcome{}, "", errs.NotSupported},
 	})
 	e.strict = true
@@ -126,6 +126,35 @@ func TestDuplicates(t *testing.T) {
 	})
 	e.strict = false
 	e.steps(t, "t", []step{{"INSERT INTO t VALUES (1, 1, 1)", exec.Outcome{}, "1|1|1\n2|20|24\n3|30|50\n4|41|400\n5|11|11\n", ""}})
+}
+
+// TestDuplicatesOfQueries has MySQL 9.7's answers.
+func TestDuplicatesOfQueries(t *testing.T) {
+	e := newEngine()
+	e.must(t, "CREATE TABLE ch (id INT PRIMARY KEY, i INT, d DECIMAL(10,2), s VARCHAR(20));\nINSERT INTO ch VALUES (1, 1, 1, 'a'), (2, 2, 2, 'b'), (3, 3, 3, 'c')")
+	e.must(t, "CREATE TABLE n (id INT PRIMARY KEY, i INT, x INT);\nINSERT INTO n VALUES (1, 10, 100), (2, 20, 200), (4, 40, 400)")
+	into := "INSERT INTO ch (id, i) SELECT "
+	e.steps(t, "ch", []step{
+		{into + "id, i FROM n ON DUPLICATE KEY UPDATE i = i + 1", exec.Outcome{}, "", errs.AmbiguousColumn},
+		{into + "id, i FROM n ON DUPLICATE KEY UPDATE i = ch.i + n.i", exec.Outcome{Matched: 3, Affected: 5, Found: 5, Duplicates: 2}, "1|11|1.00|a\n2|22|2.00|b\n3|3|3.00|c\n4|40|NULL|NULL\n", ""},
+		{into + "id, i FROM n ON DUPLICATE KEY UPDATE i = x", exec.Outcome{Matched: 3, Affected: 6, Found: 6, Duplicates: 3}, "1|100|1.00|a\n2|200|2.00|b\n3|3|3.00|c\n4|400|NULL|NULL\n", ""},
+		{into + "id, i FROM n ON DUPLICATE KEY UPDATE ch.i = x, d = i", exec.Outcome{}, "", errs.AmbiguousColumn},
+		{into + "id, i FROM n ON DUPLICATE KEY UPDATE n.i = x", exec.Outcome{}, "", errs.UnknownColumn},
+		{into + "id, i FROM n m ON DUPLICATE KEY UPDATE i = n.x", exec.Outcome{}, "", errs.UnknownColumn},
+		{into + "id, i FROM n m ON DUPLICATE KEY UPDATE i = m.x + 1, d = d + 1, s = m.x", exec.Outcome{}, "1|101|2.00|100\n2|201|3.00|200\n3|3|3.00|c\n4|401|NULL|400\n", ""},
+		{into + "id, i FROM n m ORDER BY x DESC LIMIT 2 ON DUPLICATE KEY UPDATE i = m.x + 2", exec.Outcome{}, "1|101|2.00|100\n2|202|3.00|200\n3|3|3.00|c\n4|402|NULL|400\n", ""},
+		{into + "DISTINCT id, i FROM n m ON DUPLICATE KEY UPDATE i = m.x", exec.Outcome{}, "", errs.NotSupported},
+		{into + "id, MAX(i) FROM n m GROUP BY id ON DUPLICATE KEY UPDATE i = m.id", exec.Outcome{}, "", errs.UnknownColumn},
+		{into + "id, i FROM n m UNION SELECT 1, 2 ON DUPLICATE KEY UPDATE i = m.x", exec.Outcome{}, "", errs.UnknownColumn},
+		{into + "id, y FROM (SELECT id, x + 5 y FROM n) m ON DUPLICATE KEY UPDATE i = y", exec.Outcome{}, "1|105|2.00|100\n2|205|3.00|200\n3|3|3.00|c\n4|405|NULL|400\n", ""},
+		{into + "* FROM (SELECT id, x FROM n) m ON DUPLICATE KEY UPDATE i = m.x", exec.Outcome{}, "1|100|2.00|100\n2|200|3.00|200\n3|3|3.00|c\n4|400|NULL|400\n", ""},
+		{into + "m.id, o.i FROM n m JOIN n o ON o.id = m.id ON DUPLICATE KEY UPDATE ch.i = x", exec.Outcome{}, "", errs.AmbiguousColumn},
+		{into + "m.id, o.i FROM n m JOIN n o ON o.id = m.id ON DUPLICATE KEY UPDATE ch.i = m.x + o.x", exec.Outcome{}, "1|200|2.00|100\n2|400|3.00|200\n3|3|3.00|c\n4|800|NULL|400\n", ""},
+		{into + "id, i FROM ch c ON DUPLICATE KEY UPDATE i = c.i + 1", exec.Outcome{Matched: 4, Affected: 8, Found: 8, Duplicates: 4}, "1|201|2.00|100\n2|401|3.00|200\n3|4|3.00|c\n4|801|NULL|400\n", ""},
+		{into + "id, i FROM ch ON DUPLICATE KEY UPDATE i = ch.i + 1", exec.Outcome{}, "", errs.AmbiguousColumn},
+		{into + "id, i AS k FROM n m ON DUPLICATE KEY UPDATE ch.i = k", exec.Outcome{}, "", errs.UnknownColumn},
+		{into + "id, i FROM n m ON DUPLICATE KEY UPDATE ch.i = VALUES(i) + m.i + (SELECT MAX(x) FROM n)", exec.Outcome{}, "1|420|2.00|100\n2|440|3.00|200\n3|4|3.00|c\n4|480|NULL|400\n", ""},
+	})
 }
 
 func TestMerge(t *testing.T) {

@@ -22,7 +22,7 @@ type duplicates struct {
 	t    *target
 	keys rowKeys
 
-	pending rowStore // rows to be inserted, as stored
+	pending rowStore // rows to be inserted, as stored, then the columns ins.From
 	acc     account
 	// at has the keys that are there now: the number of their row in rows, or
 	// here when only that matters. A key that was looked up and is not there has
@@ -57,7 +57,7 @@ func newDuplicates(c *change, ins *plan.Insert, t *target) *duplicates {
 	return d
 }
 
-// add collects rows, as stored.
+// add collects rows, as stored, with the columns ins.From behind the schema's.
 func (d *duplicates) add(ctx context.Context, x *query, b *vector.Batch, out *Outcome) error {
 	if d.x == nil && d.ins.Existing == plan.UpdateRow {
 		if err := d.bind(x); err != nil {
@@ -77,13 +77,17 @@ func (d *duplicates) add(ctx context.Context, x *query, b *vector.Batch, out *Ou
 func (d *duplicates) hold() error { return d.acc.hold(d.held + d.pending.bytes() + d.rows.bytes()) }
 
 // bind readies the assignments: their batches have the old row's columns, then
-// the new row's.
+// the new row's, then those of ins.From.
 func (d *duplicates) bind(x *query) error {
 	d.x = x
 	for _, ids := range [][]plan.ColID{d.ins.Cols, d.ins.News} {
 		for i, id := range ids {
 			d.cols = append(d.cols, plan.Column{ID: id, Type: d.ins.Types[i]})
 		}
+	}
+	from := d.ins.Sources[0].Columns[len(d.ins.Types):]
+	for i, id := range d.ins.From {
+		d.cols = append(d.cols, plan.Column{ID: id, Type: from[i].Type})
 	}
 	var err error
 	if d.sets, err = d.c.bindSets(x, d.ins.Target, d.cols, d.ins.Sets, d.ins.Many || d.ins.Ignore); err != nil {
@@ -98,7 +102,7 @@ func (d *duplicates) settle(ctx context.Context, out *Outcome) error {
 	if d.pending.n == 0 {
 		return nil
 	}
-	rows := &vector.Batch{Len: d.pending.n, Seq: -1, Cols: d.pending.cols}
+	rows := &vector.Batch{Len: d.pending.n, Seq: -1, Cols: d.pending.cols[:len(d.ins.Types)]}
 	if err := d.find(ctx, rows); err != nil {
 		return err
 	}
@@ -244,11 +248,14 @@ func (d *duplicates) update(ctx context.Context, rows *vector.Batch, out *Outcom
 	}
 	old := &vector.Batch{Len: n, Seq: -1}
 	in := &vector.Batch{Len: n, Seq: -1}
-	pick := func(cols []*vector.Vec, at []int) error {
+	index := func(at []int) []int32 {
 		idx := make([]int32, n)
 		for k, i := range at {
 			idx[k] = int32(i)
 		}
+		return idx
+	}
+	pick := func(cols []*vector.Vec, idx []int32) error {
 		for f, c := range cols {
 			v := take(c, idx)
 			if len(in.Cols) < len(d.ins.Cols) {
@@ -262,11 +269,15 @@ func (d *duplicates) update(ctx context.Context, rows *vector.Batch, out *Outcom
 		}
 		return nil
 	}
-	if err := pick(d.rows.cols, d.waveAt); err != nil {
+	if err := pick(d.rows.cols, index(d.waveAt)); err != nil {
 		return err
 	}
-	if err := pick(rows.Cols, d.wave); err != nil {
+	added := index(d.wave)
+	if err := pick(rows.Cols, added); err != nil {
 		return err
+	}
+	for _, c := range d.pending.cols[len(rows.Cols):] {
+		in.Cols = append(in.Cols, take(c, added))
 	}
 	now, changed, err := d.sets.run(in, old, int(out.Matched))
 	if err != nil {

@@ -100,6 +100,7 @@ func (c *change) insertFrom(ctx context.Context, ins *plan.Insert, q *plan.Query
 				return nil, err
 			}
 		}
+		now.Cols = append(now.Cols, b.Cols[len(as):]...)
 		if before == 0 && b.Len > 0 {
 			if err := c.missing(ins); err != nil {
 				return nil, err

@@ -22,8 +22,9 @@ type binder struct {
 	depth    int
 	works    int // recursive common table expressions so far
 
-	views  []string // being bound, outermost first
-	frozen *Name    // the view in whose definition names are written out; see FreezeView
+	views  []string  // being bound, outermost first
+	also   *alsoRead // what a SELECT gives beside its items
+	frozen *Name     // the view in whose definition names are written out; see FreezeView
 
 	raws  map[ColID]ColID // of nested columns: the column as it is stored
 	shown map[ColID]ColID // the other way

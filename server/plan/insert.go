@@ -27,7 +27,8 @@ const (
 type Insert struct {
 	*Target
 	// Sources give the rows, one after the other, with a column for each of the
-	// schema's, of whatever type. Exec converts as an assignment does.
+	// schema's, of whatever type, which exec converts as an assignment does, and
+	// then those of From.
 	Sources []*Query
 	// Order are the columns in the order in which they are given values.
 	Order []int
@@ -37,8 +38,10 @@ type Insert struct {
 	Existing OnExisting
 	// Sets are the assignments of UpdateRow. They read the target's Cols, which
 	// are the old row, and News, the row that was to be inserted.
+	// From are the columns of the SELECT's tables that they read beside these.
 	Sets []Set
 	News []ColID
+	From []ColID
 	// Overwrite replaces what the table holds: with Dynamic the partitions that
 	// the rows are in, else the partition Static, else all of it.
 	Overwrite bool
@@ -120,9 +123,6 @@ func BindInsert(ctx context.Context, s *syntax.Insert, env *Env) (ins *Insert, e
 	if err != nil {
 		return nil, err
 	}
-	if err := b.onDuplicate(s, ins, ctes); err != nil {
-		return nil, err
-	}
 	names := make([]named, len(t.Schema.Fields))
 	for i, f := range t.Schema.Fields {
 		names[i] = named{f.Name, i}
@@ -184,13 +184,20 @@ func BindInsert(ctx context.Context, s *syntax.Insert, env *Env) (ins *Insert, e
 		}
 	}
 	if s.Query == nil {
+		if err := b.onDuplicate(s, ins, nil, ctes); err != nil {
+			return nil, err
+		}
 		return ins, b.insertValues(s, ins, target, at, defaults, ctes)
+	}
+	var also *alsoRead
+	if len(s.OnDuplicate) > 0 {
+		also = b.readAlso(s, t)
 	}
 	r, err := b.query(s.Query, nil, ctes)
 	if err != nil {
 		return nil, err
 	}
-	if len(r.cols) != len(target) {
+	if len(r.cols)-also.len() != len(target) {
 		return nil, errs.UserAt(s.Query.Pos(), errs.ColumnCount, "Column count doesn't match value count at row 1")
 	}
 	p := &Project{In: r.node}
@@ -203,6 +210,16 @@ func BindInsert(ctx context.Context, s *syntax.Insert, env *Env) (ins *Insert, e
 		id := b.newCol(Column{Name: f.Name, Type: x.Type()})
 		p.Items = append(p.Items, Item{id, x})
 		out.cols = append(out.cols, b.cols[id])
+	}
+	for _, c := range r.cols[len(target):] {
+		id := b.newCol(Column{Name: c.Name, Type: c.Type})
+		p.Items = append(p.Items, Item{id, b.col(c.ID)})
+		out.cols = append(out.cols, b.cols[id])
+		ins.From = append(ins.From, id)
+	}
+	// Subqueries of the assignments are run with the first source.
+	if err := b.onDuplicate(s, ins, also, ctes); err != nil {
+		return nil, err
 	}
 	q, err := b.finished(out)
 	ins.Sources = []*Query{q}
@@ -348,107 +365,6 @@ func (b *binder) defaultOf(t *Target, i, pos int) (expr.Expr, error) {
 		return nil, missing
 	}
 	return expr.Literal(zero), missing
-}
-
-// onDuplicate binds ON DUPLICATE KEY UPDATE. The old row has the table's name,
-// the new one its row alias, and VALUES(column).
-func (b *binder) onDuplicate(s *syntax.Insert, ins *Insert, ctes *cte) error {
-	if len(s.OnDuplicate) == 0 {
-		return nil
-	}
-	t := ins.Target
-	old := &tableRef{catalog: t.Catalog, database: t.ID.Database, alias: t.ID.Object()}
-	now := &tableRef{alias: s.RowAlias.Name}
-	for i, f := range t.Schema.Fields {
-		typ := t.Types[i]
-		typ.Nullable = true
-		t.Cols = append(t.Cols, b.newCol(Column{Name: f.Name, Type: typ, Table: old.alias}))
-		ins.News = append(ins.News, b.newCol(Column{Name: f.Name, Type: typ, Table: "values"}))
-		old.cols = append(old.cols, named{f.Name, t.Cols[i]})
-	}
-	bl := &block{b: b, ctes: ctes, rel: old.relation()}
-	if s.RowAlias.Name != "" {
-		into := s.Columns
-		if !s.HasColumns {
-			for _, f := range t.Schema.Fields {
-				into = append(into, syntax.Ident{Name: f.Name})
-			}
-		}
-		if len(s.ColAliases) > 0 && len(s.ColAliases) != len(into) {
-			return errs.UserAt(s.RowAlias.Pos(), errs.ViewColumns, "In definition of view, derived table or common table expression, SELECT list and column names list have different column counts")
-		}
-		for k, c := range into {
-			found := lookup(old.cols, c.Name)
-			if len(found) != 1 {
-				continue // told where the list is read
-			}
-			name := c.Name
-			if len(s.ColAliases) > 0 {
-				name = s.ColAliases[k].Name
-			}
-			now.cols = append(now.cols, named{name, ins.News[slices.Index(t.Cols, found[0].id)]})
-		}
-		bl.rel.tables = append(bl.rel.tables, now)
-		bl.rel.visible = append(slices.Clone(old.cols), now.cols...)
-	}
-	for _, a := range s.OnDuplicate {
-		found := (&relation{visible: old.cols, tables: []*tableRef{old}}).find(a.Column)
-		if len(found) != 1 {
-			return unknownColumn(a.Column, inFields)
-		}
-		field := slices.Index(t.Cols, found[0].id)
-		sc := &duplicateScope{setScope: setScope{scope: scope{bl: bl, clause: inFields, rel: &bl.rel, noAggs: true, noSubs: "correlated subqueries in ON DUPLICATE KEY UPDATE"}, target: t, field: field},
-			ins: ins, query: s.Query != nil}
-		x, err := expr.Bind(b.env.Expr, a.Value, sc)
-		if err != nil {
-			return err
-		}
-		x = expr.Assigned(x, t.Types[field])
-		set := Set{Field: field, Value: x, New: b.copyCol(t.Cols[field])}
-		bl.rel = replaced(bl.rel, b.current(ins.Sets, t, field), set.New)
-		ins.Sets = append(ins.Sets, set)
-	}
-	return nil
-}
-
-// current is the column that a field of the old row has after some assignments.
-func (b *binder) current(sets []Set, t *Target, field int) ColID {
-	id := t.Cols[field]
-	for _, s := range sets {
-		if s.Field == field {
-			id = s.New
-		}
-	}
-	return id
-}
-
-// duplicateScope adds VALUES(column) to a scope.
-type duplicateScope struct {
-	setScope
-	ins   *Insert
-	query bool
-}
-
-// Resolve implements expr.Scope.
-func (s *duplicateScope) Resolve(e syntax.Expr) (expr.Expr, error) {
-	if f, ok := e.(*syntax.FuncCall); ok && len(f.Name.Parts) == 1 && strings.EqualFold(f.Name.Object(), "VALUES") && len(f.Args) == 1 {
-		if c, ok := f.Args[0].(*syntax.ColumnRef); ok {
-			var names []named
-			for i, x := range s.ins.Schema.Fields {
-				names = append(names, named{x.Name, s.ins.News[i]})
-			}
-			found := lookup(names, c.Column())
-			if len(found) != 1 {
-				return nil, unknownColumn(c, inFields)
-			}
-			return s.bl.b.col(found[0].id), nil
-		}
-	}
-	x, err := s.setScope.Resolve(e)
-	if c, ok := e.(*syntax.ColumnRef); ok && s.query && errs.Is(err, errs.UnknownColumn) {
-		return nil, errs.Unsupportedf(c.Pos(), "the column %s of the SELECT in ON DUPLICATE KEY UPDATE; write VALUES(column)", refText(c))
-	}
-	return x, err
 }
 
 // insertValues binds the rows of VALUES; DEFAULT and DEFAULT(column) may stand

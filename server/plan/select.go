@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/thermocline/thermocline/internal/errs"
@@ -46,7 +47,15 @@ func (b *binder) selectBlock(q *syntax.Select, order []*syntax.OrderItem, outer 
 		return nil, err
 	}
 	bl.windowKeys = func() error { return checkWindowKeys(q, order) }
-	if err := bl.expand(q.Items); err != nil {
+	items := q.Items
+	if b.also != nil && b.also.query == q {
+		further, err := b.also.further(&bl.rel)
+		if err != nil {
+			return nil, err
+		}
+		items = append(slices.Clone(items), further...)
+	}
+	if err := bl.expand(items); err != nil {
 		return nil, err
 	}
 	if b.frozen != nil {
