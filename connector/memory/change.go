@@ -178,7 +178,7 @@ func (t *Table) partitions(k *connector.Committable, added []*vector.Batch) func
 		key := func(b *vector.Batch, row int) string {
 			var out []byte
 			for _, c := range cols {
-				out = appendKey(out, b.Cols[c], row)
+				out = vector.AppendKey(out, b.Cols[c], row)
 			}
 			return string(out)
 		}
@@ -250,7 +250,7 @@ func (t *Table) overwrite(v, prev *version, replaced func(b *vector.Batch, row i
 		for _, p := range ch.sel {
 			var key []byte
 			for _, c := range cols {
-				key = appendKey(key, ch.batch.Cols[c], int(p))
+				key = vector.AppendKey(key, ch.batch.Cols[c], int(p))
 			}
 			t.index[string(key)] = place{i, p}
 		}

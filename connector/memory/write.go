@@ -3,10 +3,8 @@ package memory
 import (
 	"context"
 	"crypto/rand"
-	"encoding/binary"
 	"encoding/hex"
 	"maps"
-	"math"
 	"slices"
 	"time"
 
@@ -251,7 +249,7 @@ func (t *Table) add(v *version, b *vector.Batch) {
 	for i := range b.Len {
 		key = key[:0]
 		for _, c := range cols {
-			key = appendKey(key, b.Cols[c], i)
+			key = vector.AppendKey(key, b.Cols[c], i)
 		}
 		if old, ok := t.index[string(key)]; ok {
 			remove(old)
@@ -278,40 +276,6 @@ func (t *Table) add(v *version, b *vector.Batch) {
 		}
 		ch.sel = sel
 	}
-}
-
-// appendKey adds an encoding of row i of v to key that is equal exactly for
-// equal values.
-func appendKey(key []byte, v *vector.Vec, i int) []byte {
-	if v.IsNull(i) {
-		return append(key, 0)
-	}
-	key = append(key, 1)
-	i = v.At(i)
-	v = v.Values()
-	switch v.Kind {
-	case vector.I8:
-		return append(key, byte(v.I8s[i]))
-	case vector.I32:
-		return binary.LittleEndian.AppendUint32(key, uint32(v.I32s[i]))
-	case vector.I64:
-		return binary.LittleEndian.AppendUint64(key, uint64(v.I64s[i]))
-	case vector.I128:
-		key = binary.LittleEndian.AppendUint64(key, v.I128s[i].Lo)
-		return binary.LittleEndian.AppendUint64(key, uint64(v.I128s[i].Hi))
-	case vector.I256:
-		for _, w := range v.I256s[i] {
-			key = binary.LittleEndian.AppendUint64(key, w)
-		}
-		return key
-	case vector.F32:
-		return binary.LittleEndian.AppendUint32(key, math.Float32bits(v.F32s[i]))
-	case vector.F64:
-		return binary.LittleEndian.AppendUint64(key, math.Float64bits(v.F64s[i]))
-	}
-	b := v.Bytes(i)
-	key = binary.LittleEndian.AppendUint32(key, uint32(len(b)))
-	return append(key, b...)
 }
 
 // boundsOf computes what is known of each column of b.

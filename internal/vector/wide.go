@@ -1,6 +1,7 @@
 package vector
 
 import (
+	"encoding/binary"
 	"math/big"
 	"math/bits"
 )
@@ -93,6 +94,28 @@ func Int128FromBig(b *big.Int) (Int128, bool) {
 	}
 	ext := uint64(int64(w[1]) >> 63)
 	return Int128{w[0], int64(w[1])}, w[2] == ext && w[3] == ext
+}
+
+// Int128FromBigEndian reads a two's complement number of any length, 0 when it is
+// empty, and reports whether it fits.
+func Int128FromBigEndian(b []byte) (Int128, bool) {
+	if len(b) == 0 {
+		return Int128{}, true
+	}
+	sign := byte(int8(b[0]) >> 7)
+	for len(b) > 16 {
+		if b[0] != sign {
+			return Int128{}, false
+		}
+		b = b[1:]
+	}
+	var x [16]byte
+	for i := range x[:16-len(b)] {
+		x[i] = sign
+	}
+	copy(x[16-len(b):], b)
+	r := Int128{Hi: int64(binary.BigEndian.Uint64(x[:8])), Lo: binary.BigEndian.Uint64(x[8:])}
+	return r, byte(r.Hi>>63) == sign
 }
 
 // Int256From widens x.

@@ -2,8 +2,6 @@ package exec
 
 import (
 	"context"
-	"encoding/binary"
-	"math"
 	"strings"
 
 	"github.com/thermocline/thermocline/connector"
@@ -132,43 +130,9 @@ type rowKeys struct {
 func (k *rowKeys) of(b *vector.Batch, row int) []byte {
 	k.buf = k.buf[:0]
 	for _, c := range k.cols {
-		k.buf = appendStored(k.buf, b.Cols[c], row)
+		k.buf = vector.AppendKey(k.buf, b.Cols[c], row)
 	}
 	return k.buf
-}
-
-func appendStored(key []byte, v *vector.Vec, i int) []byte {
-	if v.IsNull(i) {
-		return append(key, 0)
-	}
-	key = append(key, 1)
-	if v.Kind == vector.Str {
-		s := v.Bytes(i)
-		key = binary.LittleEndian.AppendUint32(key, uint32(len(s)))
-		return append(key, s...)
-	}
-	i, v = v.At(i), v.Values()
-	switch v.Kind {
-	case vector.I8:
-		return append(key, byte(v.I8s[i]))
-	case vector.I32:
-		return binary.LittleEndian.AppendUint32(key, uint32(v.I32s[i]))
-	case vector.I64:
-		return binary.LittleEndian.AppendUint64(key, uint64(v.I64s[i]))
-	case vector.I128:
-		key = binary.LittleEndian.AppendUint64(key, v.I128s[i].Lo)
-		return binary.LittleEndian.AppendUint64(key, uint64(v.I128s[i].Hi))
-	case vector.I256:
-		for _, w := range v.I256s[i] {
-			key = binary.LittleEndian.AppendUint64(key, w)
-		}
-		return key
-	case vector.F32:
-		return binary.LittleEndian.AppendUint32(key, math.Float32bits(v.F32s[i]))
-	case vector.F64:
-		return binary.LittleEndian.AppendUint64(key, math.Float64bits(v.F64s[i]))
-	}
-	return key // keys have no nested columns
 }
 
 // keySet is a set of rows' keys that pays for its memory.

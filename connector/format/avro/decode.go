@@ -191,7 +191,7 @@ func (c *cursor) read(p *plan, v *vector.Vec) {
 		if n < 0 {
 			n = c.long()
 		}
-		x, ok := bigEndian(c.take(n))
+		x, ok := vector.Int128FromBigEndian(c.take(n))
 		switch {
 		case !ok || p.op == opDecimal64 && !x.IsInt64():
 			c.fail("a decimal before byte %d is larger than its precision", c.at)
@@ -259,28 +259,6 @@ func (c *cursor) items(v *vector.Vec, least, width int64, item func()) {
 	if c.err == nil {
 		v.CloseList()
 	}
-}
-
-// bigEndian reads a two's complement number of any length, and reports whether
-// it fits.
-func bigEndian(b []byte) (vector.Int128, bool) {
-	if len(b) == 0 {
-		return vector.Int128{}, true
-	}
-	sign := byte(int8(b[0]) >> 7)
-	for len(b) > 16 {
-		if b[0] != sign {
-			return vector.Int128{}, false
-		}
-		b = b[1:]
-	}
-	var x [16]byte
-	for i := range x[:16-len(b)] {
-		x[i] = sign
-	}
-	copy(x[16-len(b):], b)
-	r := vector.Int128{Hi: int64(binary.BigEndian.Uint64(x[:8])), Lo: binary.BigEndian.Uint64(x[8:])}
-	return r, byte(r.Hi>>63) == sign
 }
 
 // times returns x * y for a y that is not negative.

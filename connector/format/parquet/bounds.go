@@ -99,7 +99,7 @@ func bound(n *node, t catalog.Type, raw []byte) (*vector.Vec, bool) {
 		return v, true
 	}
 	if (n.phys == physBytes || n.phys == physFixed) && t.Kind == catalog.Decimal {
-		x, ok := bigEndian(raw)
+		x, ok := vector.Int128FromBigEndian(raw)
 		if !ok || v.Kind == vector.I64 && !x.IsInt64() {
 			return nil, false
 		}

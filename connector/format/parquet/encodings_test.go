@@ -286,7 +286,7 @@ func sameValue(v pq.Value, w *vector.Vec, i int, t catalog.Type) bool {
 			nanos := int64(x[0]) | int64(x[1])<<32
 			return mul64(int64(int32(x[2]))-julianEpoch, 86400e9).Add(vector.Int128From(nanos)) == w.I128s[i]
 		}
-		x, ok := bigEndian(v.ByteArray())
+		x, ok := vector.Int128FromBigEndian(v.ByteArray())
 		return ok && x == w.I128s[i]
 	case vector.F32:
 		return vector.CompareF64(float64(v.Float()), float64(w.F32s[i])) == 0

@@ -330,7 +330,7 @@ func (d *decimalBytes) read(out *vector.Vec, m int) error {
 	}
 	d.tmp.Len = m
 	for i := range m {
-		x, ok := bigEndian(d.tmp.Bytes(i))
+		x, ok := vector.Int128FromBigEndian(d.tmp.Bytes(i))
 		if !ok || out.Kind == vector.I64 && !x.IsInt64() {
 			return errors.New("a decimal is larger than its precision")
 		}

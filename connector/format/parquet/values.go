@@ -387,7 +387,7 @@ func mul64(x, y int64) vector.Int128 {
 func bigEndianI64(n int) func([]int64, []byte) error {
 	return func(dst []int64, src []byte) error {
 		for i := range dst {
-			x, ok := bigEndian(src[i*n : (i+1)*n])
+			x, ok := vector.Int128FromBigEndian(src[i*n : (i+1)*n])
 			if !ok || !x.IsInt64() {
 				return errors.New("a decimal is larger than its precision")
 			}
@@ -400,7 +400,7 @@ func bigEndianI64(n int) func([]int64, []byte) error {
 func bigEndianI128(n int) func([]vector.Int128, []byte) error {
 	return func(dst []vector.Int128, src []byte) error {
 		for i := range dst {
-			x, ok := bigEndian(src[i*n : (i+1)*n])
+			x, ok := vector.Int128FromBigEndian(src[i*n : (i+1)*n])
 			if !ok {
 				return errors.New("a decimal is larger than its precision")
 			}
@@ -408,28 +408,6 @@ func bigEndianI128(n int) func([]vector.Int128, []byte) error {
 		}
 		return nil
 	}
-}
-
-// bigEndian reads a two's complement number of any length, and reports whether
-// it fits.
-func bigEndian(b []byte) (vector.Int128, bool) {
-	if len(b) == 0 {
-		return vector.Int128{}, true
-	}
-	sign := byte(int8(b[0]) >> 7)
-	for len(b) > 16 {
-		if b[0] != sign {
-			return vector.Int128{}, false
-		}
-		b = b[1:]
-	}
-	var x [16]byte
-	for i := range x[:16-len(b)] {
-		x[i] = sign
-	}
-	copy(x[16-len(b):], b)
-	r := vector.Int128{Hi: int64(binary.BigEndian.Uint64(x[:8])), Lo: binary.BigEndian.Uint64(x[8:])}
-	return r, byte(r.Hi>>63) == sign
 }
 
 // boolDecoder decodes BOOLEAN: plain bits or the hybrid of width 1.
