@@ -6,11 +6,13 @@ import (
 	"github.com/thermocline/thermocline/scan/expr"
 )
 
-// extremes answers MIN and MAX of whole columns of a table from its metadata.
+// extremes answers MIN and MAX of whole columns of a table from its metadata, also
+// beside COUNT(*).
 //
 // Law: MIN and MAX over a table are those over two rows, of its least and of its
 // greatest values, when the connector says that it knows these exactly and SQL's
-// order of the column is that of the stored values.
+// order of the column is that of the stored values. COUNT(*) is the row count, when
+// that is exact.
 func (o *optimizer) extremes(n Node) (Node, error) {
 	n, err := mapInputs(n, o.extremes)
 	if err != nil {
@@ -28,7 +30,13 @@ func (o *optimizer) extremes(n Node) (Node, error) {
 	if !ok {
 		return n, nil
 	}
+	var extremes, counts []Agg
 	for _, g := range a.Aggs {
+		if o.isCount(g) {
+			counts = append(counts, g)
+			continue
+		}
+		extremes = append(extremes, g)
 		if len(g.Args) != 1 || !o.isExtreme(g) {
 			return n, nil
 		}
@@ -36,6 +44,13 @@ func (o *optimizer) extremes(n Node) (Node, error) {
 		if !ok || !inStoredOrder(o.b.cols[id].Type) {
 			return n, nil
 		}
+	}
+	if len(extremes) == 0 {
+		return n, nil
+	}
+	rows, exact, err := s.Use.Snapshot.RowCount(o.b.ctx)
+	if err != nil || len(counts) > 0 && (!exact || rows < 0) {
+		return n, err
 	}
 	cols := make([]int, len(s.Cols))
 	for i, c := range s.Cols {
@@ -64,7 +79,19 @@ func (o *optimizer) extremes(n Node) (Node, error) {
 			v.Rows[k] = append(v.Rows[k], expr.Literal(expr.Value{Type: c.Load.Type(), Vec: one.AsConst(1)}))
 		}
 	}
-	return a.With([]Node{v}), nil
+	if len(counts) == 0 {
+		return a.With([]Node{v}), nil
+	}
+	few := a.With([]Node{v}).(*Aggregate)
+	few.Aggs = extremes
+	p := &Project{In: few}
+	for _, g := range extremes {
+		p.Items = append(p.Items, Item{g.ID, o.b.col(g.ID)})
+	}
+	for _, g := range counts {
+		p.Items = append(p.Items, Item{g.ID, expr.Literal(expr.IntValue(rows))})
+	}
+	return p, nil
 }
 
 // isExtreme reports whether an aggregate is MIN or MAX, without FILTER or DISTINCT.

@@ -33,13 +33,15 @@ DELETE FROM adv WHERE id = 1`)
 		for _, c := range strings.Split(cols, ",") {
 			list = append(list, "MIN("+c+")", "MAX("+c+")")
 		}
-		q := "SELECT " + strings.Join(list, ", ") + " FROM " + table
-		got, read := query(t, s, q), query(t, s, q+" WHERE RAND() < 2")
-		if got != read {
-			t.Errorf("%s: %s, its rows say %s", q, got, read)
-		}
-		if plan := query(t, s, "EXPLAIN FORMAT=TREE "+q); strings.Contains(plan, "Scan") == known {
-			t.Errorf("%s:\n%s", q, plan)
+		for _, more := range []string{"", "COUNT(*), ", "COUNT(*) + COUNT(1) AS c, "} {
+			q := "SELECT " + list[0] + " AS m, " + more + strings.Join(list[1:], ", ") + " FROM " + table
+			got, read := query(t, s, q), query(t, s, q+" WHERE RAND() < 2")
+			if got != read {
+				t.Errorf("%s: %s, its rows say %s", q, got, read)
+			}
+			if plan := query(t, s, "EXPLAIN FORMAT=TREE "+q); strings.Contains(plan, "Scan") == known {
+				t.Errorf("%s:\n%s", q, plan)
+			}
 		}
 	}
 	check("a", "i,b,d,t,ts,x,n", true)
@@ -68,11 +70,17 @@ DELETE FROM adv WHERE id = 1`)
 	want(t, s, "SELECT MIN(i), MAX(i), MIN(more) FROM a", "-7|5000000000|4")
 	check("a", "more,d", true)
 	// Not these.
-	for _, q := range []string{"SELECT MIN(i + 1) FROM a", "SELECT MIN(i), COUNT(*) FROM a", "SELECT MIN(i) FROM a WHERE d IS NULL", "SELECT MIN(i) FROM a GROUP BY d", "SELECT SUM(DISTINCT i) FROM a"} {
+	for _, q := range []string{"SELECT MIN(i + 1) FROM a", "SELECT MIN(i), COUNT(i) FROM a", "SELECT COUNT(NULL) FROM a", "SELECT MIN(i), COUNT(*) FILTER (WHERE i > 0) FROM a", "SELECT MIN(i) FROM a WHERE d IS NULL", "SELECT MIN(i) FROM a GROUP BY d", "SELECT SUM(DISTINCT i) FROM a"} {
 		if plan := query(t, s, "EXPLAIN FORMAT=TREE "+q); !strings.Contains(plan, "Scan") {
 			t.Errorf("%s:\n%s", q, plan)
 		}
 	}
+	for _, q := range []string{"SELECT COUNT(*) FROM a", "SELECT COUNT(1) FROM a", "SELECT COUNT('x'), COUNT(*) FROM a"} {
+		if plan := query(t, s, "EXPLAIN FORMAT=TREE "+q); strings.Contains(plan, "Scan") {
+			t.Errorf("%s:\n%s", q, plan)
+		}
+	}
+	want(t, s, "SELECT COUNT('x'), COUNT(*), COUNT(NULL) FROM a", "5|5|0")
 	// Below other operators.
 	want(t, s, "SELECT x.m - 1, (SELECT MAX(day) FROM p) FROM (SELECT MAX(i) AS m, MIN(d) FROM a) x", "4999999999|"+query(t, s, "SELECT MAX(day) FROM p WHERE RAND() < 2"))
 }
