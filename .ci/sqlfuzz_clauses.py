@@ -177,6 +177,30 @@ class Clauses:
             lambda: (f"SELECT t0.bo, SUM({mid}) AS x FROM t0 GROUP BY t0.bo", False), lambda: (f"SELECT t0.id, o.id FROM t0 LEFT JOIN t1 o ON o.id = t0.id AND {mid} ORDER BY t0.id", True), lambda: (f"SELECT t0.id FROM t0 ORDER BY {mid}, t0.id", True), lambda: (f"SELECT t0.id, SUM({mid}) OVER (ORDER BY t0.id ROWS 2 PRECEDING) AS x FROM t0 ORDER BY t0.id", True),
         ])()
 
+    def on(self):
+        """Subqueries in the ON of joins, which need columns of one side, of both, or of a
+        query around them."""
+        t = lambda: self.p("a", "b")
+        c = lambda: self.p("i", "ti", "bo", "u", "d", "s9", "dt")
+        match = lambda: self.p(f"{t()}.{c()}", f"{t()}.id", "a.id + b.id", "3", "NULL")
+        inner = lambda: self.r.choice([
+            lambda: f"z.{c()} {self.p('=', '<=>', '<', '>=')} {t()}.{c()}", lambda: (lambda x: f"z.{x} = a.{x} AND z.id {self.p('<', '<>', '=')} b.id")(c()), lambda: f"z.id = {t()}.id", lambda: f"z.id > {t()}.id AND z.bo <=> {t()}.bo", lambda: "z.i > 2", lambda: "FALSE", lambda: "z.id BETWEEN a.id AND b.id", lambda: f"COALESCE(z.i, {t()}.i) > 1",
+        ])()
+        sub = lambda: self.r.choice([
+            lambda: f"{self.p('', 'NOT ')}EXISTS (SELECT 1 FROM t1 z WHERE {inner()})", lambda: (lambda x: f"{t()}.{x} {self.p('IN', 'IN', 'NOT IN')} (SELECT z.{x} FROM t{self.p(0, 1)} z WHERE {inner()})")(c()), lambda: f"{match()} {self.p('IN', 'NOT IN')} (SELECT z.{self.p('id', 'i', 'ti')} FROM t1 z{self.p('', ' WHERE ' + inner())})",
+            lambda: f"{t()}.{self.p('i', 'd', 'id')} {self.p('=', '<', '>=', '<=>')} (SELECT {self.p('MAX(z.i)', 'MIN(z.id)', 'COUNT(*)', 'AVG(z.d)', 'SUM(z.i)')} FROM t1 z WHERE {inner()})", lambda: f"{t()}.id = (SELECT z.id FROM t1 z WHERE {inner()} ORDER BY z.{self.p('id', 'i, z.id', 'id DESC')} LIMIT 1)", lambda: f"(a.i, b.ti) {self.p('IN', 'NOT IN')} (SELECT z.i, z.ti FROM t1 z{self.p('', ' WHERE ' + inner())})",
+            lambda: f"{t()}.{self.p('i', 'id')} {self.p('>', '<=', '=', '<>')} {self.p('ANY', 'ALL')} (SELECT z.i FROM t1 z WHERE {inner()})", lambda: f"(SELECT COUNT(*) FROM t1 z WHERE {inner()}) {self.p('= 0', '> 1', '< 3')}", lambda: f"(SELECT MAX(z.id) FROM t1 z WHERE {inner()}) {self.p('IS NULL', '> b.id', '= a.id')}", lambda: f"EXISTS (SELECT 1 FROM t1 z LEFT JOIN t0 w ON w.id = z.id AND w.i IN (SELECT v.i FROM t1 v WHERE v.ti = z.ti OR v.id = a.id) WHERE {inner()})",
+        ])()
+        also = self.p("", "", " AND a.id = b.id", " AND a.i = b.i", " AND a.bo <=> b.bo", " AND a.id < b.id + 2", " AND b.id < 5")
+        on = f"{sub()}{also}" if self.chance(0.75) else f"({sub()} {self.p('OR', 'AND', 'XOR')} {sub()}){also}"
+        src = f"t0 a {self.p('LEFT JOIN', 'LEFT JOIN', 'RIGHT JOIN', 'JOIN')} t1 b ON {on}"
+        if self.chance(0.2):
+            src += f" {self.p('LEFT JOIN', 'RIGHT JOIN')} t1 c ON c.id = {t()}.id AND {self.p('c.i', 'c.id', 'b.i', 'a.id')} {self.p('IN', 'NOT IN')} (SELECT z.i FROM t0 z WHERE {inner().replace('b.', 'c.') if self.chance(0.5) else inner()})"
+        where = self.p("", "", " WHERE b.id IS NULL", " WHERE a.id > 2", " WHERE b.i IS NOT NULL")
+        if self.chance(0.15):
+            return f"SELECT o.id, (SELECT COUNT(*) FROM {src.replace('a.bo', 'o.bo')}{where}) AS x FROM t0 o WHERE o.id < 6 ORDER BY o.id", True
+        return self.p(f"SELECT a.id, b.id AS bid FROM {src}{where}", f"SELECT a.id, b.id AS bid, a.i, b.s9 FROM {src}{where}", f"SELECT a.bo, COUNT(*) AS n, COUNT(b.id) AS m, SUM(b.i) AS s FROM {src}{where} GROUP BY a.bo", f"SELECT COUNT(*) AS n FROM {src}{where}"), False
+
     def windows(self):
         """Windows over joins, derived tables, groups, and in ORDER BY."""
         f = self.p("SUM(a.i)", "COUNT(b.i)", "AVG(b.d)", "MIN(b.dt)", "MAX(a.s9)", "RANK()", "DENSE_RANK()", "SUM(DISTINCT a.i)" if False else "COUNT(*)", "BIT_AND(a.u)", "MAX(b.id)")
@@ -250,4 +274,4 @@ class Clauses:
             q = q.replace("t0.d", "t0.s9")
         return [f"SET @a = {v}", f"PREPARE p FROM '{q}'", "EXECUTE p USING " + ", ".join(["@a"] * q.count("?")), f"SET @a = {self.p('2', '3')}", "EXECUTE p USING " + ", ".join(["@a"] * q.count("?"))], False
 
-    MORE = "limits functions functions totals totals view natural ordered ordered rows nested nested windows changes changes prepared prepared prepared named_parameters".split()
+    MORE = "limits functions functions totals totals view natural ordered ordered rows nested nested on on windows changes changes prepared prepared prepared named_parameters".split()

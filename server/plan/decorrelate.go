@@ -188,8 +188,9 @@ func pull(n Node, left colSet) (Node, []expr.Expr, bool) {
 	case *Sort:
 		return pull(n.In, left)
 	case *Join:
+		n = asLeft(n)
 		if n.Kind != Inner {
-			if correlated(n.Right, left) || n.Kind == Right || n.Kind == Full {
+			if correlated(n.Right, left) || n.Kind == Full {
 				return nil, nil, false
 			}
 			for _, e := range n.exprs() {

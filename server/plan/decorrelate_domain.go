@@ -12,15 +12,26 @@ import (
 // distinct combination of the left columns that right needs, and the keys by
 // which they belong to left's rows.
 func (b *binder) unnest(n, right Node, left colSet, pos int) (Node, []EquiKey, error) {
+	d, keys, err := b.domainOf(n, free(right), pos)
+	if err != nil {
+		return nil, nil, err
+	}
+	out, err := d.push(right)
+	return out, keys, err
+}
+
+// domainOf gives the distinct combinations of those columns of n that are
+// needed, and the keys by which they belong to n's rows: each row has exactly
+// one. pos is the place in the statement that errors name.
+func (b *binder) domainOf(n Node, needed colSet, pos int) (*domain, []EquiKey, error) {
 	if volatile(n) {
 		return nil, nil, errs.Unsupportedf(pos, "this correlated subquery beside RAND() and its like")
 	}
 	d := &domain{b: b, pos: pos, to: map[ColID]ColID{}}
 	var keys []EquiKey
 	p := &Project{In: n}
-	f := free(right)
 	for _, id := range n.Output() {
-		if !f[id] {
+		if !needed[id] {
 			continue
 		}
 		if b.cols[id].Type.Class == expr.Nested {
@@ -47,8 +58,7 @@ func (b *binder) unnest(n, right Node, left colSet, pos int) (Node, []EquiKey, e
 		}
 	}
 	d.node = &Distinct{In: p}
-	out, err := d.push(right)
-	return out, keys, err
+	return d, keys, nil
 }
 
 func volatile(n Node) bool {
@@ -371,8 +381,9 @@ func (d *domain) pushOrElse(n *OrElse) (Node, error) {
 }
 
 func (d *domain) pushJoin(n *Join, own func([]expr.Expr) []expr.Expr) (Node, error) {
-	if n.Kind == Right || n.Kind == Full {
-		return nil, errs.Unsupportedf(d.pos, "RIGHT and FULL JOIN in a correlated subquery")
+	n = asLeft(n)
+	if n.Kind == Full {
+		return d.pushFull(n, own)
 	}
 	c := n.withExprs(own(n.exprs())).(*Join)
 	var err error
@@ -392,4 +403,63 @@ func (d *domain) pushJoin(n *Join, own func([]expr.Expr) []expr.Expr) (Node, err
 		c.Keys = append(append([]EquiKey(nil), c.Keys...), d.same(o)...)
 	}
 	return c, err
+}
+
+// asLeft makes a left join of a right one.
+func asLeft(n *Join) *Join {
+	if n.Kind != Right {
+		return n
+	}
+	c := *n
+	c.Kind, c.Left, c.Right, c.Keys = Left, n.Right, n.Left, nil
+	for _, k := range n.Keys {
+		c.Keys = append(c.Keys, EquiKey{L: k.R, R: k.L, NullSafe: k.NullSafe})
+	}
+	return &c
+}
+
+// pushFull gives both sides of a full join the domain: a row without a match is
+// one of the row of the domain that its own side has.
+func (d *domain) pushFull(n *Join, own func([]expr.Expr) []expr.Expr) (Node, error) {
+	// The conditions read one side's copy of the domain: a pair of rows has both.
+	l, r := d.copy(), d.copy()
+	c := n.withExprs(own(n.exprs())).(*Join)
+	c = mapExprs(c, func(e expr.Expr) expr.Expr {
+		return expr.Remap(e, func(id int) int {
+			for i, x := range d.cols {
+				if x == id {
+					return l.cols[i]
+				}
+			}
+			return id
+		})
+	}).(*Join)
+	var err error
+	if c.Left, err = l.push(n.Left); err != nil {
+		return nil, err
+	}
+	if c.Right, err = r.push(n.Right); err != nil {
+		return nil, err
+	}
+	c.Keys = append(append([]EquiKey(nil), c.Keys...), l.same(r)...)
+	p := &Project{In: c}
+	for _, id := range n.Output() {
+		p.Items = append(p.Items, Item{id, d.b.col(id)})
+	}
+	d.b.nullable(l.cols)
+	d.b.nullable(r.cols)
+	for i, id := range d.cols {
+		x, err := expr.Call(d.b.env.Expr, "COALESCE", d.b.col(l.cols[i]), d.b.col(r.cols[i]))
+		if err != nil {
+			return nil, err
+		}
+		d.b.cols[id].Type.Nullable = true
+		if !expr.Same(x.Type(), d.b.cols[id].Type) {
+			if x, err = expr.Cast(d.b.env.Expr, x, d.b.cols[id].Type); err != nil {
+				return nil, err
+			}
+		}
+		p.Items = append(p.Items, Item{id, x})
+	}
+	return p, nil
 }

@@ -293,31 +293,38 @@ func (bl *block) join(t *syntax.Join) (Node, relation, error) {
 			return fail(err)
 		}
 	}
+	var conds []expr.Expr
+	var list []*apply // the subqueries of ON
 	if t.On != nil {
 		s := &scope{bl: bl, clause: inOn, rel: &rel, noAggs: true}
-		if kind != Inner {
-			s.noSubs = "subqueries in the ON of an outer join"
-		}
 		before := len(bl.pre)
-		conds, err := bl.condition(t.On, s)
+		if conds, err = bl.condition(t.On, s); err != nil {
+			return fail(err)
+		}
+		list = bl.pre[before:]
+		bl.pre = bl.pre[:before:before]
+	}
+	if len(list) > 0 && kind == Inner {
+		// A subquery in the ON of an inner join is a condition on its result.
+		node, err := bl.b.attach(j, list)
 		if err != nil {
 			return fail(err)
 		}
-		if len(bl.pre) > before {
-			// A subquery in the ON of an inner join is a condition on its result.
-			node, err := bl.b.attach(j, bl.pre[before:])
-			if err != nil {
-				return fail(err)
-			}
-			bl.pre = bl.pre[:before]
-			bl.noteEqualities(Inner, conds, nil, nil)
-			j.Conds = append(j.Conds, pulled...)
-			return &Filter{In: node, Conds: conds}, rel, nil
-		}
-		j.Conds = conds
+		bl.noteEqualities(Inner, conds, nil, nil)
+		j.Conds = pulled
+		return &Filter{In: node, Conds: conds}, rel, nil
 	}
-	j.Conds = append(j.Conds, pulled...)
-	bl.noteEqualities(kind, j.Conds, left.Output(), right.Output())
+	all := slices.Concat(conds, j.Conds, pulled)
+	bl.noteEqualities(kind, all, left.Output(), right.Output())
+	var out Node = j
+	if len(list) > 0 {
+		j.Conds = pulled
+		if out, err = bl.b.attachOn(j, conds, list); err != nil {
+			return fail(err)
+		}
+	} else {
+		j.Conds = all
+	}
 	// What an outer join adds NULLs to may be NULL from here on.
 	if kind == Left || kind == Full {
 		bl.b.nullable(right.Output())
@@ -331,9 +338,9 @@ func (bl *block) join(t *syntax.Join) (Node, relation, error) {
 		}
 	}
 	if items != nil {
-		return &Project{In: j, Items: items}, rel, nil
+		return &Project{In: out, Items: items}, rel, nil
 	}
-	return j, rel, nil
+	return out, rel, nil
 }
 
 // using makes the conditions of USING and NATURAL and the columns that stand
