@@ -29,6 +29,15 @@ type Readable interface {
 	Snapshot(ctx context.Context, ref catalog.Ref) (Snapshot, error)
 }
 
+// Opened is a Readable that can answer cheaper the statement that has just opened
+// it.
+type Opened interface {
+	Readable
+	// Current is Snapshot of Latest, but for a change of the table's definition since
+	// it was opened, which need not be seen.
+	Current(ctx context.Context) (Snapshot, error)
+}
+
 // Snapshot is one immutable version of a table. It is safe for concurrent use.
 type Snapshot interface {
 	// Version is the snapshot id, 0 when the table is empty.

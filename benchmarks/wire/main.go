@@ -40,7 +40,7 @@ func main() {
 	flag.IntVar(&b.threads, "threads", 2, "threads of the server")
 	flag.StringVar(&b.limit, "memory-limit", "1GiB", "memory of the server")
 	flag.StringVar(&b.profile, "profile", "", "folder for profiles of the server's processor time, one a measurement")
-	flag.StringVar(&b.only, "only", "", "measure only what has one of these in its name, separated by commas (drain, select1, point, limit)")
+	flag.StringVar(&b.only, "only", "", "measure only what has one of these in its name, separated by commas (drain, select1, point, limit, dashboard)")
 	flag.Parse()
 	if err := b.run(); err != nil {
 		fmt.Fprintln(os.Stderr, "wire:", err)
@@ -53,8 +53,9 @@ type bench struct {
 	rows, keys                         int64
 	rounds, statements, threads        int
 
-	srv *wireclient.Server
-	c   *wireclient.Conn
+	srv   *wireclient.Server
+	c     *wireclient.Conn
+	texts int // that were made so far
 }
 
 // tables are the five columns of the rows that are drained, and the same with a
@@ -91,7 +92,7 @@ func (b *bench) run() error {
 		name string
 		run  func() error
 	}{
-		{"select1", b.select1}, {"point", b.point}, {"limit", b.limited}, {"drain", b.drain},
+		{"select1", b.select1}, {"point", b.point}, {"limit", b.limited}, {"dashboard", b.dashboard}, {"drain", b.drain},
 	} {
 		if b.only != "" && !slices.ContainsFunc(strings.Split(b.only, ","), func(o string) bool { return strings.Contains(m.name, o) }) {
 			continue
@@ -123,33 +124,43 @@ func (b *bench) prepare() error {
 		name, key string
 		rows      int64
 	}{{b.table(), "", b.rows}, {b.keyed(), ", PRIMARY KEY (b)", b.keys}} {
-		rows, err := b.c.Rows("SELECT COUNT(*) FROM " + t.name)
-		if err == nil && len(rows) == 1 && *rows[0][0] == fmt.Sprint(t.rows) {
-			continue
-		}
-		var refused *wireclient.ServerError
-		if err != nil && !errors.As(err, &refused) {
+		err := b.fill(t.name, fmt.Sprintf(columns, t.key), "n % 1000003, n * 1000003, (n * 37 - 5000000) / 100, CASE WHEN n % 97 = 96 THEN NULL ELSE CONCAT('name-', n % 5003) END, "+
+			"TIMESTAMP '2023-11-14 22:13:20' + INTERVAL n SECOND", t.rows)
+		if err != nil {
 			return err
 		}
-		fmt.Fprintln(os.Stderr, "making", t.name)
-		number, from := "", ""
-		for at, p := int64(1), 0; at < t.rows; at, p = at*10, p+1 {
-			if p > 0 {
-				number, from = number+" + ", from+", "
-			}
-			number += fmt.Sprintf("d%d.n * %d", p, at)
-			from += fmt.Sprintf("d AS d%d", p)
+	}
+	return nil
+}
+
+// fill makes a table unless it is there with that many rows. values are its columns'
+// as expressions of n, the number of the row.
+func (b *bench) fill(table, columns, values string, rows int64) error {
+	found, err := b.c.Rows("SELECT COUNT(*) FROM " + table)
+	if err == nil && len(found) == 1 && *found[0][0] == fmt.Sprint(rows) {
+		return nil
+	}
+	var refused *wireclient.ServerError
+	if err != nil && !errors.As(err, &refused) {
+		return err
+	}
+	fmt.Fprintln(os.Stderr, "making", table)
+	number, from := "", ""
+	for at, p := int64(1), 0; at < rows; at, p = at*10, p+1 {
+		if p > 0 {
+			number, from = number+" + ", from+", "
 		}
-		for _, text := range []string{
-			"DROP TABLE IF EXISTS " + t.name,
-			"CREATE TABLE " + t.name + " " + fmt.Sprintf(columns, t.key),
-			"INSERT INTO " + t.name + " WITH d (n) AS (VALUES ROW(0), ROW(1), ROW(2), ROW(3), ROW(4), ROW(5), ROW(6), ROW(7), ROW(8), ROW(9)), " +
-				"x AS (SELECT " + number + " AS n FROM " + from + ") SELECT n % 1000003, n * 1000003, (n * 37 - 5000000) / 100, CASE WHEN n % 97 = 96 THEN NULL ELSE CONCAT('name-', n % 5003) END, " +
-				"TIMESTAMP '2023-11-14 22:13:20' + INTERVAL n SECOND FROM x WHERE n < " + fmt.Sprint(t.rows),
-		} {
-			if err := b.exec(text); err != nil {
-				return err
-			}
+		number += fmt.Sprintf("d%d.n * %d", p, at)
+		from += fmt.Sprintf("d AS d%d", p)
+	}
+	for _, text := range []string{
+		"DROP TABLE IF EXISTS " + table,
+		"CREATE TABLE " + table + " " + columns,
+		"INSERT INTO " + table + " WITH d (n) AS (VALUES ROW(0), ROW(1), ROW(2), ROW(3), ROW(4), ROW(5), ROW(6), ROW(7), ROW(8), ROW(9)), " +
+			"x AS (SELECT " + number + " AS n FROM " + from + ") SELECT " + values + " FROM x WHERE n < " + fmt.Sprint(rows),
+	} {
+		if err := b.exec(text); err != nil {
+			return err
 		}
 	}
 	return nil

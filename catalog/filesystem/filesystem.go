@@ -126,14 +126,17 @@ func (c *Catalog) Table(ctx context.Context, id catalog.Identifier) (catalog.Tab
 	if catalog.ValidName("database", id.Database) != nil {
 		return nil, catalog.NeedDatabase(ctx, c, id.Database)
 	}
-	ok, err := c.driver.Exists(ctx, c.tableDir(id))
+	t, err := c.driver.Open(ctx, c.tableDir(id), id)
+	if errs.Is(err, errs.UnknownTable) {
+		// The table, or only its branch?
+		if ok, look := c.driver.Exists(ctx, c.tableDir(id)); look == nil && !ok {
+			return nil, catalog.MissingTable(ctx, c, id)
+		}
+	}
 	if err != nil {
-		return nil, fmt.Errorf("open table %s: %w", id, err)
+		return nil, err
 	}
-	if !ok {
-		return nil, catalog.MissingTable(ctx, c, id)
-	}
-	return c.driver.Open(ctx, c.tableDir(id), id)
+	return t, nil
 }
 
 // CreateDatabase implements catalog.Writable.

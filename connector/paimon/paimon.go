@@ -102,6 +102,7 @@ type Table struct {
 	dir    string // the table's directory; data of branches lies there too
 	id     catalog.Identifier
 	schema *catalog.Schema // the newest of the branch when opened
+	opened read.Definition // it, with what tells that it still is
 	uuid   string
 }
 

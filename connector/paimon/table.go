@@ -2,19 +2,16 @@ package paimon
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"strings"
 
 	"github.com/thermocline/thermocline/catalog"
 	"github.com/thermocline/thermocline/connector"
 	"github.com/thermocline/thermocline/connector/paimon/read"
-	"github.com/thermocline/thermocline/connector/paimon/spec"
 	"github.com/thermocline/thermocline/internal/errs"
 )
 
-var _ connector.Readable = (*Table)(nil)
+var _ connector.Opened = (*Table)(nil)
 
 // source returns the table as package read sees it.
 func (d *Driver) source(dir string, id catalog.Identifier) *read.Source {
@@ -25,8 +22,8 @@ func (d *Driver) source(dir string, id catalog.Identifier) *read.Source {
 
 // Exists reports whether dir is a table: whether it has a schema.
 func (d *Driver) Exists(ctx context.Context, dir string) (bool, error) {
-	ids, err := d.source(dir, catalog.Identifier{}).SchemaIDs(ctx)
-	return len(ids) > 0, err
+	l, err := d.source(dir, catalog.Identifier{}).Schemas(ctx)
+	return err == nil && !l.None(), err
 }
 
 // Open opens the table in dir, a branch of it, or one of its system tables, as
@@ -52,23 +49,24 @@ func (d *Driver) Open(ctx context.Context, dir string, id catalog.Identifier) (c
 func (d *Driver) open(ctx context.Context, dir string, id catalog.Identifier) (*Table, error) {
 	t := &Table{driver: d, dir: dir, id: id}
 	t.id.System = ""
-	src := d.source(dir, t.id)
 	// A fast forward may have removed the first schemas: then the oldest counts.
-	main := d.source(dir, catalog.Identifier{Database: id.Database, Table: id.Table})
-	ids, err := main.SchemaIDs(ctx)
+	l, err := d.source(dir, catalog.Identifier{Database: id.Database, Table: id.Table}).Schemas(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if len(ids) == 0 {
+	if l.None() {
 		return nil, errs.Userf(errs.UnknownTable, "table %s does not exist: %s has no schema", t.id, dir)
 	}
-	first, err := d.cfg.Files.ReadFile(ctx, spec.NewPaths(dir, "", &catalog.Schema{}).Schema(ids[0]))
-	if err != nil {
+	if t.uuid, err = l.First(ctx); err != nil {
 		return nil, fmt.Errorf("open table %s: %w", t.id, err)
 	}
-	sum := sha256.Sum256(first)
-	t.uuid = hex.EncodeToString(sum[:])
-	t.schema, err = src.NewestSchema(ctx)
+	if t.id.Branch != "" {
+		if l, err = d.source(dir, t.id).Schemas(ctx); err != nil {
+			return nil, err
+		}
+	}
+	t.opened, err = l.Newest(ctx)
+	t.schema = t.opened.Schema
 	return t, err
 }
 
@@ -78,6 +76,15 @@ func (t *Table) Source() *read.Source { return t.driver.source(t.dir, t.id) }
 // Snapshot implements connector.Readable.
 func (t *Table) Snapshot(ctx context.Context, ref catalog.Ref) (connector.Snapshot, error) {
 	st, err := t.State(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	return st, nil
+}
+
+// Current implements connector.Opened.
+func (t *Table) Current(ctx context.Context) (connector.Snapshot, error) {
+	st, err := t.Source().Current(ctx, t.opened)
 	if err != nil {
 		return nil, err
 	}

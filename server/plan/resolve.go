@@ -175,11 +175,15 @@ func (b *binder) use(n Name, t catalog.Table, ref catalog.Ref, pos int) (*TableU
 		}
 	}
 	if u.Snapshot == nil {
-		s, err := r.Snapshot(b.ctx, ref)
+		var err error
+		if o, ok := t.(connector.Opened); ok && ref.Kind == catalog.Latest && n.Temporary == nil {
+			u.Snapshot, err = o.Current(b.ctx) // b.open has just opened it
+		} else {
+			u.Snapshot, err = r.Snapshot(b.ctx, ref)
+		}
 		if err != nil {
 			return nil, positioned(err, pos)
 		}
-		u.Snapshot = s
 	}
 	if b.env.Pin != nil {
 		b.env.Pin(*u)

@@ -48,7 +48,7 @@ func (st *State) ReadFile(ctx context.Context, e *spec.ManifestEntry, columns []
 	if err := st.src.refuseTable(st.schema); err != nil {
 		return nil, err
 	}
-	from, err := st.src.Schema(ctx, e.File.SchemaID)
+	from, err := st.schemaOf(ctx, e.File.SchemaID)
 	if err == nil {
 		err = st.src.refuseFile(from, e)
 	}

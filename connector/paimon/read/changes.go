@@ -339,7 +339,7 @@ func (st *State) changed(ctx context.Context, keep *partitionFilter, kind spec.F
 			}
 		}
 	}
-	l := &liveFiles{}
+	l := &liveFiles{schemas: st.knownSchemas()}
 	var err error
 	if l.sets, err = st.manifests(ctx, metas); err != nil {
 		return nil, err
@@ -426,7 +426,7 @@ func (st *State) differing(ctx context.Context, g *merge.Rules, keep *partitionF
 	}
 	index := map[key]*diffBucket{}
 	for side, snap := range []*spec.Snapshot{st.changes.before, st.snap} {
-		live[side] = &liveFiles{}
+		live[side] = &liveFiles{schemas: st.knownSchemas()}
 		if snap == nil {
 			continue
 		}

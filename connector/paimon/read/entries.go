@@ -169,7 +169,7 @@ func (st *State) live(ctx context.Context, keep entryFilter) (*liveFiles, error)
 			kept = append(kept, metas[i])
 		}
 	}
-	l := &liveFiles{}
+	l := &liveFiles{schemas: st.knownSchemas()}
 	if l.sets, err = st.manifests(ctx, kept); err != nil {
 		return nil, err
 	}

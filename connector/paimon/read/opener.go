@@ -62,7 +62,7 @@ func (o *Opener) prepare(ctx context.Context, e *spec.ManifestEntry, merge bool)
 	if sc.layouts[layoutKey{id, merge}] != nil {
 		return nil
 	}
-	s, err := sc.st.src.Schema(ctx, id)
+	s, err := sc.st.schemaOf(ctx, id)
 	if err == nil {
 		err = sc.st.src.refuseFile(s, e)
 	}

@@ -18,6 +18,8 @@ type State struct {
 	src    *Source
 	snap   *spec.Snapshot // nil: the table is empty
 	schema *catalog.Schema
+	// newest is the schema where it is the table's as a file has it, nil otherwise.
+	newest *catalog.Schema
 
 	level       int32 // of primary-key tables only files of this level, 0: all
 	keepDeletes bool  // deletions are rows, and batches have row kinds
@@ -39,6 +41,22 @@ var _ connector.Spanning = (*State)(nil)
 // NewState makes the state of a snapshot (nil: empty) as it reads under schema.
 func NewState(src *Source, snap *spec.Snapshot, schema *catalog.Schema) *State {
 	return &State{src: src, snap: snap, schema: schema}
+}
+
+// schemaOf returns a schema that files were written with.
+func (st *State) schemaOf(ctx context.Context, id int64) (*catalog.Schema, error) {
+	if st.newest != nil && st.newest.ID == id {
+		return st.newest, nil
+	}
+	return st.src.Schema(ctx, id)
+}
+
+// knownSchemas are the schemas that need not be asked for, in a map of the caller's.
+func (st *State) knownSchemas() map[int64]*catalog.Schema {
+	if st.newest == nil {
+		return nil
+	}
+	return map[int64]*catalog.Schema{st.newest.ID: st.newest}
 }
 
 // Version implements connector.Snapshot.
@@ -213,12 +231,15 @@ func (st *State) ChangelogManifests(ctx context.Context) ([]spec.ManifestMeta, e
 	return st.manifestList(ctx, st.snap.ChangelogManifestList)
 }
 
-// Indexes returns the entries of the snapshot's index manifest.
+// Indexes returns the entries of the snapshot's index manifest, which are shared.
 func (st *State) Indexes(ctx context.Context) ([]spec.IndexEntry, error) {
 	if st.snap == nil || st.snap.IndexManifest == "" {
 		return nil, nil
 	}
 	path := st.src.paths(nil).Manifest(st.snap.IndexManifest)
+	if l, ok := st.src.Cache.indexes(path); ok {
+		return l, nil
+	}
 	b, err := st.src.Files.ReadFile(ctx, path)
 	if err != nil {
 		return nil, st.src.vanished(st.snap, path, err)
@@ -232,6 +253,7 @@ func (st *State) Indexes(ctx context.Context) ([]spec.IndexEntry, error) {
 	if err != nil {
 		return nil, st.src.vanished(st.snap, path, fmt.Errorf("%s: %w", path, err))
 	}
+	st.src.Cache.putIndexes(path, l)
 	return l, nil
 }
 
@@ -337,7 +359,7 @@ func planBytes(l *liveFiles, sections []*section, splits int) int64 {
 // schema, in the types of that schema: a column that the file lacks is all NULL,
 // one without statistics, or whose type changed, is missing.
 func (st *State) ValueStats(ctx context.Context, e *spec.ManifestEntry) (map[int]spec.ColumnStats, error) {
-	from, err := st.src.Schema(ctx, e.File.SchemaID)
+	from, err := st.schemaOf(ctx, e.File.SchemaID)
 	if err != nil {
 		return nil, err
 	}

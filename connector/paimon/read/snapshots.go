@@ -2,8 +2,6 @@ package read
 
 import (
 	"context"
-	"fmt"
-	"sort"
 	"sync"
 	"sync/atomic"
 
@@ -20,17 +18,14 @@ type SnapshotFile struct {
 
 // SnapshotFiles lists the snapshots, ascending.
 func (s *Source) SnapshotFiles(ctx context.Context) ([]SnapshotFile, error) {
-	list, err := s.Files.List(ctx, s.paths(nil).SnapshotDir())
+	files, err := s.numberedFiles(ctx, s.paths(nil).SnapshotDir(), "snapshot-")
 	if err != nil {
-		return nil, fmt.Errorf("table %s: %w", s.Name, err)
+		return nil, err
 	}
-	out := make([]SnapshotFile, 0, len(list))
-	for _, in := range list {
-		if id, ok := spec.VersionOf(in.Name, "snapshot-"); ok && !in.Dir {
-			out = append(out, SnapshotFile{id, in})
-		}
+	out := make([]SnapshotFile, len(files))
+	for i, f := range files {
+		out[i] = SnapshotFile{f.id, f.info}
 	}
-	sort.Slice(out, func(i, j int) bool { return out[i].ID < out[j].ID })
 	return out, nil
 }
 

@@ -14,10 +14,11 @@
 package read
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"sort"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -77,28 +78,47 @@ func parse[T any](ctx context.Context, s *Source, path string, f func([]byte) (T
 	}
 }
 
-// exists reports whether a file exists.
-func (s *Source) exists(ctx context.Context, path string) (bool, error) {
-	_, err := s.Files.Stat(ctx, path)
+// find describes a file; false when it does not exist.
+func (s *Source) find(ctx context.Context, path string) (fileio.Info, bool, error) {
+	in, err := s.Files.Stat(ctx, path)
 	if errs.Is(err, errs.FileNotFound) {
-		return false, nil
+		return in, false, nil
 	}
-	return err == nil, err
+	return in, err == nil, err
 }
 
-// versions lists the numbers of the files dir/<prefix><number>, ascending.
-func (s *Source) versions(ctx context.Context, dir, prefix string) ([]int64, error) {
+// numbered is a file <prefix><id> that exists.
+type numbered struct {
+	id   int64
+	info fileio.Info
+}
+
+// numberedFiles lists the files dir/<prefix><number>, ascending.
+func (s *Source) numberedFiles(ctx context.Context, dir, prefix string) ([]numbered, error) {
 	list, err := s.Files.List(ctx, dir)
 	if err != nil {
 		return nil, fmt.Errorf("table %s: %w", s.Name, err)
 	}
-	var ids []int64
+	out := make([]numbered, 0, len(list))
 	for _, in := range list {
 		if id, ok := spec.VersionOf(in.Name, prefix); ok && !in.Dir {
-			ids = append(ids, id)
+			out = append(out, numbered{id, in})
 		}
 	}
-	sort.Slice(ids, func(i, j int) bool { return ids[i] < ids[j] })
+	slices.SortFunc(out, func(a, b numbered) int { return cmp.Compare(a.id, b.id) })
+	return out, nil
+}
+
+// versions lists the numbers of the files dir/<prefix><number>, ascending.
+func (s *Source) versions(ctx context.Context, dir, prefix string) ([]int64, error) {
+	files, err := s.numberedFiles(ctx, dir, prefix)
+	if err != nil {
+		return nil, err
+	}
+	var ids []int64
+	for _, f := range files {
+		ids = append(ids, f.id)
+	}
 	return ids, nil
 }
 
@@ -118,47 +138,61 @@ func (s *Source) hint(ctx context.Context, path string) (int64, error) {
 	return id, nil
 }
 
-// LatestID returns the id of the newest snapshot, 0 when there is none. The hint
-// is only a place to start: the newest is the last one that exists from there
-// on, or the largest listed.
+// LatestID returns the id of the newest snapshot, 0 when there is none.
 func (s *Source) LatestID(ctx context.Context) (int64, error) {
+	f, err := s.newest(ctx)
+	return f.id, err
+}
+
+// newest finds the newest snapshot; id 0: there is none. The hint is only a place
+// to start: the newest is the last one that exists from there on, or the largest
+// listed.
+func (s *Source) newest(ctx context.Context) (numbered, error) {
 	p := s.paths(nil)
 	id, err := s.hint(ctx, p.Latest())
 	if err != nil {
-		return 0, err
+		return numbered{}, err
 	}
 	if id > 0 {
-		ok, err := s.exists(ctx, p.Snapshot(id))
+		in, ok, err := s.find(ctx, p.Snapshot(id))
+		for ok && err == nil {
+			next, more, err := s.find(ctx, p.Snapshot(id+1))
+			if err != nil {
+				return numbered{}, err
+			}
+			if !more {
+				return numbered{id, in}, nil
+			}
+			id, in = id+1, next
+		}
 		if err != nil {
-			return 0, err
-		}
-		for ok {
-			if ok, err = s.exists(ctx, p.Snapshot(id+1)); err != nil {
-				return 0, err
-			}
-			if !ok {
-				return id, nil
-			}
-			id++
+			return numbered{}, err
 		}
 	}
-	ids, err := s.versions(ctx, p.SnapshotDir(), "snapshot-")
-	if err != nil || len(ids) == 0 {
-		return 0, err
+	files, err := s.numberedFiles(ctx, p.SnapshotDir(), "snapshot-")
+	if err != nil || len(files) == 0 {
+		return numbered{}, err
 	}
-	return ids[len(ids)-1], nil
+	return files[len(files)-1], nil
 }
 
 // Latest returns the newest snapshot, nil when there is none.
 func (s *Source) Latest(ctx context.Context) (*spec.Snapshot, error) {
 	for try := 0; ; try++ {
-		id, err := s.LatestID(ctx)
-		if err != nil || id == 0 {
+		f, err := s.newest(ctx)
+		if err != nil || f.id == 0 {
 			return nil, err
 		}
-		snap, err := s.read(ctx, id)
+		path := s.paths(nil).Snapshot(f.id)
+		if snap := s.Cache.snapshot(path, f.info); snap != nil {
+			return snap, nil
+		}
+		snap, err := s.read(ctx, f.id)
 		if errs.Is(err, errs.FileNotFound) && try < 3 {
 			continue // expired or rolled back meanwhile
+		}
+		if err == nil {
+			s.Cache.putSnapshot(path, f.info, snap)
 		}
 		return snap, err
 	}
@@ -303,37 +337,41 @@ func (s *Source) SchemaIDs(ctx context.Context) ([]int64, error) {
 // Schema returns a schema by its id.
 func (s *Source) Schema(ctx context.Context, id int64) (*catalog.Schema, error) {
 	path := s.paths(nil).Schema(id)
-	in, err := s.Files.Stat(ctx, path)
+	in, ok, err := s.find(ctx, path)
 	if err != nil {
-		if errs.Is(err, errs.FileNotFound) {
-			return nil, errs.Corruptf("table %s has no schema %d: the file %s is missing", s.Name, id, path)
-		}
 		return nil, fmt.Errorf("table %s: %w", s.Name, err)
 	}
-	if c := s.Cache.schema(path, in); c != nil {
+	if !ok {
+		return nil, errs.Corruptf("table %s has no schema %d: the file %s is missing", s.Name, id, path)
+	}
+	return s.schemaIn(ctx, numbered{id, in})
+}
+
+// schemaIn reads a schema of which a file exists.
+func (s *Source) schemaIn(ctx context.Context, f numbered) (*catalog.Schema, error) {
+	path := s.paths(nil).Schema(f.id)
+	if c := s.Cache.schema(path, f.info); c != nil {
 		return c, nil
 	}
 	schema, err := parse(ctx, s, path, spec.ParseSchema)
 	if err != nil {
 		return nil, err
 	}
-	if schema.ID != id {
-		return nil, errs.Corruptf("table %s: the file of schema %d holds schema %d", s.Name, id, schema.ID)
+	if schema.ID != f.id {
+		return nil, errs.Corruptf("table %s: the file of schema %d holds schema %d", s.Name, f.id, schema.ID)
 	}
-	s.Cache.putSchema(path, in, schema)
+	s.Cache.putSchema(path, f.info, schema)
 	return schema, nil
 }
 
 // NewestSchema returns the schema with the largest id.
 func (s *Source) NewestSchema(ctx context.Context) (*catalog.Schema, error) {
-	ids, err := s.SchemaIDs(ctx)
+	l, err := s.Schemas(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if len(ids) == 0 {
-		return nil, errs.Userf(errs.UnknownTable, "table %s does not exist: %s has no schema", s.Name, s.Dir)
-	}
-	return s.Schema(ctx, ids[len(ids)-1])
+	d, err := l.Newest(ctx)
+	return d.Schema, err
 }
 
 // vanished says that a file which metadata names is gone.

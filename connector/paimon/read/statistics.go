@@ -59,7 +59,7 @@ func (st *State) stored(ctx context.Context) (*connector.Statistics, error) {
 			if id == st.schema.ID {
 				return st.schema, nil
 			}
-			return st.src.Schema(ctx, id)
+			return st.schemaOf(ctx, id)
 		})
 	})
 	if errs.Is(err, errs.FileNotFound) {

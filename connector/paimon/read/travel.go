@@ -31,7 +31,7 @@ func (s *Source) Resolve(ctx context.Context, ref catalog.Ref) (*State, error) {
 		if travels(schema.Options) {
 			return s.byOptions(ctx, schema, ref.Zone)
 		}
-		return s.whole(ctx, snap, schema), nil
+		return s.newestState(ctx, snap, schema), nil
 	case catalog.ByOptions:
 		schema, err := s.NewestSchema(ctx)
 		if err == nil {
@@ -78,7 +78,14 @@ func (s *Source) Newest(ctx context.Context) (*State, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.whole(ctx, snap, schema), nil
+	return s.newestState(ctx, snap, schema), nil
+}
+
+// newestState makes the state of the newest snapshot under the newest schema.
+func (s *Source) newestState(ctx context.Context, snap *spec.Snapshot, schema *catalog.Schema) *State {
+	st := s.whole(ctx, snap, schema)
+	st.newest = schema
+	return st
 }
 
 // whole makes the state of the newest snapshot.
