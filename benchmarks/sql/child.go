@@ -79,9 +79,9 @@ func openSession(warehouse, limit string) (*session.Session, error) {
 		bytes = int64(float64(info.Totalram) * 0.75)
 		debug.SetMemoryLimit(bytes)
 	}
-	debug.SetGCPercent(400)
+	memory.Pace()
 	root := memory.New("process", bytes)
-	kept := root.Child("pages", bytes*12/100)
+	kept := root.Child("pages", bytes*25/100)
 	pages := pagecache.New(kept.Limit(), kept)
 	root.Reclaim(pages)
 	cat, err := openCatalog(warehouse, root.Child("metadata", bytes/10), pages)

@@ -176,9 +176,8 @@ func memoryRoot(limit string) (*memory.Budget, error) {
 	debug.SetMemoryLimit(n - max(min(n/8, 128<<20), min(n/4, 64<<20))) // the program itself takes memory, too: 50 MiB for its code
 	if os.Getenv("GOGC") == "" {
 		// What lives is small beside what queries go through: collecting at five times
-		// of it instead of twice saves up to a fifth of their time. The limit holds all
-		// the same.
-		debug.SetGCPercent(400)
+		// of it instead of twice saves up to a fifth of their time.
+		memory.Pace()
 	}
 	return memory.New("process", n), nil
 }
@@ -190,7 +189,7 @@ const (
 	wireShare   = 10 // large packets and parameters
 	storeShare  = 12 // buffers of uploads to object stores and of reads ahead
 	cacheShare  = 8  // decoded metadata of tables and files
-	pageShare   = 12 // decompressed pages of data files, given up when others need it
+	pageShare   = 25 // decompressed pages of data files, given up when others need it
 	// compactionShare is for compactions that no writer does.
 	compactionShare = 10
 )

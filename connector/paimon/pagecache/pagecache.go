@@ -36,14 +36,18 @@ type Cache struct {
 
 	// How often pages were wanted lately, by a hash of them: whether they are kept or
 	// not (the frequency sketch of TinyLFU: Einziger, Friedman, Manes, 2017, with one
-	// row). All are halved from time to time.
+	// row). All are halved when the pages that were wanted would have filled the cache
+	// some times over: what was wanted before that must not keep out what is wanted now.
 	seed   maphash.Seed
 	wanted [counters]uint8
-	total  int
+	total  int64 // bytes wanted since they were halved
 }
 
 const (
-	counters = 1 << 16
+	counters = 1 << 18
+	// passes is how often what is wanted would fill the cache before all is halved. Pages
+	// that are wanted less often than once in that time are not kept.
+	passes = 8
 	// entryBytes is what an entry costs beside the page, about.
 	entryBytes = 160
 )
@@ -108,12 +112,12 @@ func (c *Cache) counter(path string, at int64) *uint8 {
 	return &c.wanted[h>>32%counters]
 }
 
-// count notes that a page is wanted.
-func (c *Cache) count(n *uint8) {
+// count notes that a page of so many bytes is wanted.
+func (c *Cache) count(n *uint8, bytes int64) {
 	if *n < 255 {
 		*n++
 	}
-	if c.total++; c.total < 8*counters {
+	if c.total += bytes; c.total/passes < c.limit {
 		return
 	}
 	c.total = 0
@@ -134,7 +138,7 @@ func (c *Cache) Load(path string, at int64) any {
 	if e == nil {
 		return nil
 	}
-	c.count(c.counter(path, at))
+	c.count(c.counter(path, at), e.bytes)
 	return e.value
 }
 
@@ -148,7 +152,7 @@ func (c *Cache) Wants(path string, at, bytes int64) bool {
 	defer c.mu.Unlock()
 	c.relieve()
 	n := c.counter(path, at)
-	c.count(n)
+	c.count(n, bytes+entryBytes)
 	if *n < 2 {
 		return false
 	}

@@ -92,6 +92,31 @@ func TestCache(t *testing.T) {
 	none.Shed()
 }
 
+// TestAging: what was wanted very often, but a while ago, makes room for what is
+// wanted now, in caches of any size.
+func TestAging(t *testing.T) {
+	for _, pages := range []int{20, 2000} {
+		c := New(int64(pages)*(1000+entryBytes), nil)
+		for range 100 {
+			for i := range pages {
+				read(c, "old", int64(i), 1000)
+			}
+		}
+		hits := 0
+		for range 30 {
+			hits = 0
+			for i := range pages {
+				if read(c, "new", int64(i), 1000) {
+					hits++
+				}
+			}
+		}
+		if hits < pages*9/10 {
+			t.Errorf("%d of %d pages that are used now are kept", hits, pages)
+		}
+	}
+}
+
 // TestReclaim: others get the memory that pages hold when they need it, and pages
 // do not push others out.
 func TestReclaim(t *testing.T) {

@@ -1,0 +1,62 @@
+package memory
+
+import (
+	"runtime"
+	"runtime/debug"
+	"testing"
+	"time"
+)
+
+func TestGrowth(t *testing.T) {
+	const mib, gib = 1 << 20, 1 << 30
+	for _, c := range []struct {
+		live, scanned uint64
+		want          int
+	}{
+		{0, 0, 400},
+		{5 * mib, mib, 400},          // little lives
+		{gib, gib, 400},              // all of it is looked at
+		{gib, gib / 4, 100},          // as many bytes as four times what is looked at
+		{gib, 0, 25},                 // 256 MiB
+		{2 * gib, 200 * mib, 39},     // pages
+		{10 * gib, 100 * mib, 25},    // a quarter
+		{100 * mib, 500 * mib, 400},  // a count that is ahead of the other
+		{512 * mib, 10 * mib, 50},    // 256 MiB
+		{512 * mib, 1000 * gib, 400}, // never more
+	} {
+		if got := growth(c.live, c.scanned); got != c.want {
+			t.Errorf("%d live bytes, %d looked at: %d %%, want %d", c.live, c.scanned, got, c.want)
+		}
+	}
+}
+
+// TestPace: when much lives that has no pointers the percentage falls, and it rises
+// again when that is gone.
+func TestPace(t *testing.T) {
+	before := debug.SetGCPercent(100)
+	defer debug.SetGCPercent(before)
+	Pace()
+	percent := func() int {
+		n := debug.SetGCPercent(100)
+		debug.SetGCPercent(n)
+		return n
+	}
+	until := func(ok func(int) bool) bool {
+		for range 500 { // collections, and the finalizers after them
+			if runtime.GC(); ok(percent()) {
+				return true
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		return false
+	}
+	pages := make([]byte, 512<<20)
+	if !until(func(n int) bool { return n < 100 }) {
+		t.Errorf("with 512 MiB of pages the heap grows by %d %%", percent())
+	}
+	runtime.KeepAlive(pages)
+	pages = nil
+	if !until(func(n int) bool { return n == mostGrowth }) {
+		t.Errorf("with nothing the heap grows by %d %%", percent())
+	}
+}
