@@ -36,6 +36,9 @@ func newPick(ctx *Context, s AggregateSpec, want int) (Aggregate, error) {
 	t := x.Type()
 	t = t.OfExpression()
 	t.Nullable = true
+	if t.Class == Year {
+		t.Width = 8
+	}
 	if want != 0 && t.Class == Nested {
 		return nil, errs.Unsupportedf(-1, "%s of nested values", upper(s.Name))
 	}

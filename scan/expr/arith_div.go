@@ -194,6 +194,11 @@ func intDivide(ctx *Context, a, b Expr) (Expr, error) {
 			})
 		}, toNumeric(ctx, a), toNumeric(ctx, b)).nullable(), nil
 	}
+	for _, x := range []*Expr{&a, &b} {
+		if n := numberOfChoice(ctx, *x, TDecimal(65, 30)); n != nil {
+			*x = n
+		}
+	}
 	// Everything else divides as decimals. A dividend that is no number is warned of
 	// also where the divisor is NULL.
 	c := newCall("DIV", t, func(ev *evaluation) (*vector.Vec, error) {

@@ -111,7 +111,7 @@ func CastType(ctx *Context, t *syntax.DataType) (Type, error) {
 	case "TIME":
 		return TTime(fsp), nil
 	case "YEAR":
-		return Type{Class: Year, Nullable: true, Coercibility: 5}, nil
+		return Type{Class: Year, Width: 8, Nullable: true, Coercibility: 5}, nil
 	case "JSON":
 		return TJSON, nil
 	case "BOOLEAN", "BOOL":
@@ -137,6 +137,20 @@ func explicitCast(ctx *Context, e Expr, to Type) (Expr, error) {
 		if x := OwnDigits(ctx, e); x != nil && to.Class == JSON {
 			e = ownDigits(ctx, e, TJSON)
 		} else if x != nil {
+			e = x
+		}
+	}
+	switch {
+	case to.Class == Double || to.Class == Float:
+		if x := numberOfChoice(ctx, e, TDouble); x != nil {
+			e = x
+		}
+	case to.Class == Decimal:
+		if x := numberOfChoice(ctx, e, TDecimal(65, 30)); x != nil {
+			e = x
+		}
+	case to.Class == Int && e.Type().IsTemporal():
+		if x := numberOfChoice(ctx, e, TBigInt); x != nil {
 			e = x
 		}
 	}
@@ -490,7 +504,6 @@ func castYear(ev *evaluation, from Type) (*vector.Vec, error) {
 	}
 	ev.rows(func(i int) {
 		var y int64
-		digits := 0
 		if text {
 			s := bytes.TrimSpace(a.Bytes(i))
 			k := 0
@@ -502,8 +515,10 @@ func castYear(ev *evaluation, from Type) (*vector.Vec, error) {
 				out.SetNull(i)
 				return
 			}
-			digits = k
 			y, _, _ = parseInt(s[:k], false)
+			if y == 0 {
+				y = 2000 // of any number of digits
+			}
 			if k < len(s) {
 				ev.ctx.truncated("YEAR", s)
 			}
@@ -511,19 +526,16 @@ func castYear(ev *evaluation, from Type) (*vector.Vec, error) {
 			y = f(i)
 		}
 		switch {
-		case y == 0 && (!text || digits > 2):
-			if text && digits == 4 || !text {
-				y = 0
-			}
-		case y >= 0 && y < 70 && (digits <= 2):
+		case y == 0:
+		case y > 0 && y < 70:
 			y += 2000
-		case y >= 70 && y < 100 && digits <= 2:
+		case y >= 70 && y < 100:
 			y += 1900
 		}
 		switch {
 		case y == 0 || y >= 1901 && y <= 2155:
 			out.I32s[i] = int32(y)
-		case from.Class == Float || from.Class == Double: // as the integer that it was read as
+		case from.Class == Float || from.Class == Double || from.Class == Decimal: // as the integer that it was read as
 			ev.ctx.truncated("YEAR", strconv.AppendInt(nil, y, 10))
 			out.SetNull(i)
 		default:

@@ -491,7 +491,7 @@ func elt(ctx *Context, args []Expr) (Expr, error) {
 	t.Nullable = true
 	c := &call{name: "ELT", args: append([]Expr{asSigned(ctx, args[0])}, values...), typ: t, nulls: true}
 	c.kern = func(ev *evaluation) (*vector.Vec, error) {
-		out := emptyNull(vector.Str, ev.n)
+		out := emptyNull(ev.c.typ.Physical(), ev.n)
 		by := map[int64][]uint16{}
 		ev.rows(func(i int) {
 			if !ev.args[0].IsNull(i) {

@@ -36,6 +36,9 @@ func convert(ctx *Context, e Expr, t Type) Expr {
 		}
 		e = v.as(TString(1<<24-1, DefaultCollation))
 	}
+	if x := numberOfChoice(ctx, e, t); x != nil {
+		return x
+	}
 	from := e.Type()
 	t.Nullable = from.Nullable || mayFail(from, t)
 	if from.Class == Null {
@@ -321,11 +324,15 @@ func toDecimal(ev *evaluation) (*vector.Vec, error) {
 			u = v
 		}
 		if u.CmpAbs(limit) >= 0 {
+			// Intermediate results may have more digits than a column.
 			if exact && out.Kind == vector.I256 {
-				// Intermediate results may have more digits than a column.
 				if u.CmpAbs(maxDecimal) >= 0 {
 					return tooWide()
 				}
+				setDec(out, i, u)
+				return nil
+			}
+			if from.Class == Decimal && (out.Kind == vector.I64 && u.IsInt64() || out.Kind == vector.I128 && u.BitLen() < 127) {
 				setDec(out, i, u)
 				return nil
 			}

@@ -174,6 +174,8 @@ func init() {
 			x := args[0]
 			if x.Type().Class != String {
 				x = toNumeric(ctx, x)
+			} else if n := numberOfChoice(ctx, x, TDecimal(65, 30)); n != nil {
+				x = n
 			}
 			t := TTime(numberFraction(args[0]))
 			return newCall("SEC_TO_TIME", t, func(ev *evaluation) (*vector.Vec, error) {
@@ -399,8 +401,11 @@ func seconds(ctx *Context, t Type, v *vector.Vec) func(i int) dec {
 
 // numberFraction is how many fraction digits a number of seconds has.
 func numberFraction(e Expr) int {
-	switch t := e.Type(); t.Class {
-	case Int, Null:
+	if e.Type().Class == Null {
+		return 0
+	}
+	switch t := numeric(e); t.Class {
+	case Int:
 		return 0
 	case Decimal:
 		return min(t.Scale, 6)

@@ -14,7 +14,7 @@ type part struct {
 }
 
 var parts = []part{
-	{"YEAR", "The year.", Type{Class: Year, Coercibility: 5}, false, func(d int32, _ int64) int64 { y, _, _ := civil(d); return int64(y) }},
+	{"YEAR", "The year.", Type{Class: Year, Width: 8, Coercibility: 5}, false, func(d int32, _ int64) int64 { y, _, _ := civil(d); return int64(y) }},
 	{"MONTH", "The month, 1 to 12.", TBigInt, false, func(d int32, _ int64) int64 { _, m, _ := civil(d); return int64(m) }},
 	{"DAYOFMONTH", "The day of the month.", TBigInt, false, func(d int32, _ int64) int64 { _, _, x := civil(d); return int64(x) }},
 	{"QUARTER", "The quarter, 1 to 4.", TBigInt, false, func(d int32, _ int64) int64 { _, m, _ := civil(d); return int64(m+2) / 3 }},

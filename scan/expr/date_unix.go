@@ -75,6 +75,10 @@ func fromUnixtime(ctx *Context, args []Expr) (Expr, error) {
 	case Decimal:
 		fsp = min(n.Scale, 6)
 		x = toNumeric(ctx, x)
+	default:
+		if n := numberOfChoice(ctx, x, TDecimal(65, 30)); n != nil {
+			x = n
+		}
 	}
 	if len(args) == 2 {
 		fsp = 6

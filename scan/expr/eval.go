@@ -288,7 +288,12 @@ func convertedOnce(from, e Expr) Expr {
 // warnings.
 func mayRaise(es []Expr) bool {
 	for _, e := range es {
-		if c, ok := e.(*call); ok && (!c.safe || mayRaise(c.args)) {
+		switch c := e.(type) {
+		case *call:
+			if !c.safe || mayRaise(c.args) {
+				return true
+			}
+		case *failed:
 			return true
 		}
 	}

@@ -127,7 +127,7 @@ func regexpCall(ctx *Context, name string, args []Expr, k kernelMaker, ret retFu
 					m = &mine
 				} else {
 					var err error
-					if m, err = compileRegexp(ev.args[1].String(i), flags, !coll.binary, name); err != nil {
+					if m, err = compileRegexp(ev.args[1].String(i), flags, !coll.binary && coll.levels < 2, name); err != nil {
 						return nil, err
 					}
 					clean := *m

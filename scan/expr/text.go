@@ -18,7 +18,7 @@ func AppendText(dst []byte, t Type, v *vector.Vec, row int, zone *time.Location)
 	w := v.Values()
 	switch t.Class {
 	case Year:
-		if x := intAt(v, row); x != 0 {
+		if x := intAt(v, row); x != 0 || t.Width == 8 {
 			return strconv.AppendInt(dst, x, 10)
 		}
 		return append(dst, "0000"...)

@@ -36,7 +36,7 @@ type Type struct {
 	Class     Class
 	Nullable  bool
 	Unsigned  bool   // Int, Decimal, Double
-	Width     int    // Int: bytes, 1, 2, 3 (MEDIUMINT), 4, 8; Bool: 1 or 8
+	Width     int    // Int: bytes, 1, 2, 3 (MEDIUMINT), 4, 8; Bool: 1 or 8; Year: 8 of computed ones, whose 0 is shown as 0 and not as 0000
 	Precision int    // Decimal: digits
 	Scale     int    // Decimal: fraction digits; Double and Float: 31 is "not fixed"; temporal: fraction digits of seconds
 	Length    int    // String: characters, Bytes: bytes, Bit: bits; the most a value has

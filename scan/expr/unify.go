@@ -13,6 +13,11 @@ func unifyFor(ctx *Context, op string, es []Expr) ([]Expr, Type, error) {
 	if err != nil {
 		return nil, t, err
 	}
+	if t.Class == Year {
+		if t.Width = 8; op == "UNION" {
+			t.Width = 0
+		}
+	}
 	out := make([]Expr, len(es))
 	for i, e := range es {
 		if t.Class == Nested {

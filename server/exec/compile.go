@@ -46,6 +46,9 @@ func (c compiler) bind(e expr.Expr, l layout) (expr.Expr, error) {
 	e = expr.Transform(e, func(e expr.Expr) expr.Expr {
 		if s, ok := e.(*plan.SubqueryExpr); ok {
 			v, err := c.x.value(s.Index)
+			if errs.Is(err, errs.SubqueryRows) || errs.Is(err, errs.OutOfRange) {
+				return expr.Failed(e.Type(), err)
+			}
 			if err != nil {
 				missing = err
 				return e

@@ -110,7 +110,7 @@ func newRowEncoder(cols []session.Column, isBinary bool, loc *time.Location, tex
 		case expr.Time:
 			c.form = asTime
 		case expr.Year:
-			c.form = asYear
+			c.form, c.width = asYear, t.Width
 		case expr.Bit:
 			c.form, c.width = asBit, (max(t.Length, 1)+7)/8
 		case expr.Nested:
@@ -217,7 +217,11 @@ func (e *rowEncoder) textRow(w *wire, row int) {
 		case asTime:
 			o = appendTime(o, c.i64s[p], c.scale)
 		case asYear:
-			o = append4(o, int(c.i32s[p]))
+			if c.width == 8 {
+				o = appendNumber(o, int64(c.i32s[p]), 0)
+			} else {
+				o = append4(o, int(c.i32s[p]))
+			}
 		case asBit:
 			o = appendBit(o, uint64(c.i64s[p]), c.width)
 		case asFloat, asDouble:
