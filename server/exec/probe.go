@@ -151,18 +151,13 @@ func (p *probe) starts() {
 	for k, h := range p.hash[:p.n] {
 		p.first[k] = j.head[h&mask]
 	}
-	steps := 0
-	for k, c := range p.first {
-		h := p.hash[k]
-		for c >= 0 && j.hashes[c] != h {
-			c = j.next[c]
-			steps++
-		}
-		if steps >= checkRows {
-			j.x.check()
-			steps = 0
-		}
-		p.first[k] = c
+	switch {
+	case !j.plainKey():
+		firstOf(p, j.hashes, func(k int) uint64 { return p.hash[k] })
+	case p.keys[0].Kind == vector.I32:
+		firstOf(p, j.keys.cols[0].I32s, keyAt(p, p.keys[0].Flatten().I32s))
+	default:
+		firstOf(p, j.keys.cols[0].I64s, keyAt(p, p.keys[0].Flatten().I64s))
 	}
 	for i, v := range p.keys {
 		if j.nullSafe[i] || v.Valid == nil {
@@ -176,6 +171,35 @@ func (p *probe) starts() {
 	}
 }
 
+// firstOf moves each row's candidate on to the first whose value in built is the
+// row's.
+func firstOf[T uint64 | int64 | int32](p *probe, built []T, value func(k int) T) {
+	next, steps := p.j.next, 0
+	for k, c := range p.first {
+		if c < 0 {
+			continue
+		}
+		for x := value(k); c >= 0 && built[c] != x; c = next[c] {
+			steps++
+		}
+		if steps >= checkRows {
+			p.j.x.check()
+			steps = 0
+		}
+		p.first[k] = c
+	}
+}
+
+// keyAt returns the function that gives the key of the row of a number, of payloads
+// by position.
+func keyAt[T int32 | int64](p *probe, payload []T) func(k int) T {
+	sel := p.b.Sel
+	if sel == nil {
+		return func(k int) T { return payload[k] }
+	}
+	return func(k int) T { return payload[sel[k]] }
+}
+
 // plainKey reports whether the join has one key of whole numbers, compared by
 // payload.
 func (j *joining) plainKey() bool {
@@ -187,7 +211,11 @@ func (j *joining) quick() bool {
 	if len(j.conds) > 0 || len(j.marks) > 0 || !j.plainKey() {
 		return false
 	}
-	return j.kind == plan.Inner || j.kind == plan.Left || j.kind == plan.Semi || j.kind == plan.Anti && !j.nullAware
+	switch j.kind {
+	case plan.Inner, plan.Left, plan.Right, plan.Full, plan.Semi:
+		return true
+	}
+	return j.kind == plan.Anti && !j.nullAware
 }
 
 // match is what candidates and check do together, for quick joins.
@@ -209,6 +237,7 @@ func matchKeys[T int32 | int64](p *probe, left []T, payload func(*vector.Vec) []
 	}
 	most := j.x.batchRows()
 	sel := p.b.Sel
+	marks := j.kind == plan.Right || j.kind == plan.Full
 	for ; p.k < p.n; p.k++ {
 		row := p.k
 		if sel != nil {
@@ -240,9 +269,12 @@ func matchKeys[T int32 | int64](p *probe, left []T, payload func(*vector.Vec) []
 				return
 			}
 			p.hit = true
+			if marks {
+				j.mark(c)
+			}
 			p.outL, p.outB = append(p.outL, uint16(row)), append(p.outB, c)
 		}
-		if !p.hit && j.kind == plan.Left {
+		if !p.hit && (j.kind == plan.Left || j.kind == plan.Full) {
 			if len(p.outL) >= most {
 				p.at = -1
 				return
