@@ -102,26 +102,28 @@ const (
 	MultiStatementOff Kind = "several statements in one"
 
 	// Values.
-	OutOfRange       Kind = "out of range"                   // 1690
-	DivisionByZero   Kind = "division by zero"               // 1365
-	TruncatedValue   Kind = "truncated value"                // 1292
-	WrongValue       Kind = "wrong value"                    // 1525 incorrect DATE value
-	ValueOutOfRange  Kind = "value out of range"             // 1264
-	DataTooLong      Kind = "data too long"                  // 1406
-	NotNull          Kind = "column not null"                // 1048
-	NoDefault        Kind = "no default"                     // 1364
-	DuplicateKey     Kind = "duplicate key"                  // 1062
-	InvalidJSON      Kind = "invalid json"                   // 3140
-	IncorrectDecimal Kind = "incorrect decimal"              // 1366
-	BitLength        Kind = "bit operands of unequal length" // 3513
-	InvalidRegexp    Kind = "invalid regexp"                 // 3685
-	PacketTooLarge   Kind = "packet too large"               // 1153
-	WrongFieldSpec   Kind = "wrong column type"              // 1063
-	TooBigPrecision  Kind = "too big precision"              // 1426
-	TooBigScale      Kind = "too big scale"                  // 1425
-	InvalidDefault   Kind = "invalid default"                // 1067
-	KeyColumnMissing Kind = "key column missing"             // 1072
-	WrongPrimaryKey  Kind = "wrong primary key"              //
+	OutOfRange       Kind = "out of range"                     // 1690
+	DivisionByZero   Kind = "division by zero"                 // 1365
+	TruncatedValue   Kind = "truncated value"                  // 1292
+	WrongValue       Kind = "wrong value"                      // 1525 incorrect DATE value
+	ValueOutOfRange  Kind = "value out of range"               // 1264
+	DataTooLong      Kind = "data too long"                    // 1406
+	NotNull          Kind = "column not null"                  // 1048
+	NoDefault        Kind = "no default"                       // 1364
+	DuplicateKey     Kind = "duplicate key"                    // 1062
+	InvalidJSON      Kind = "invalid json"                     // 3140
+	IncorrectDecimal Kind = "incorrect decimal"                // 1366
+	BitLength        Kind = "bit operands of unequal length"   // 3513
+	InvalidRegexp    Kind = "invalid regexp"                   // 3685
+	PacketTooLarge   Kind = "packet too large"                 // 1153
+	WrongFieldSpec   Kind = "wrong column type"                // 1063
+	TooBigPrecision  Kind = "too big precision"                // 1426
+	TooBigScale      Kind = "too big scale"                    // 1425
+	ScaleOverDigits  Kind = "more fraction digits than digits" // 1427
+	TooBigWidth      Kind = "too big display width"            // 1439
+	InvalidDefault   Kind = "invalid default"                  // 1067
+	KeyColumnMissing Kind = "key column missing"               // 1072
+	WrongPrimaryKey  Kind = "wrong primary key"                //
 
 	// Access and life of a statement.
 	AccessDenied    Kind = "access denied"            // 1045

@@ -155,11 +155,14 @@ func (a *assigner) convert(v *vector.Vec, sel []uint16, n, row int) (*vector.Vec
 			a.yearZero = v.Kind == vector.Str && (len(v.Bytes(i)) == 4 || !bytes.ContainsAny(v.Bytes(i), "0123456789"))
 		} else if a.decimal >= 0 && (a.typ.Unsigned || a.typ.Class == expr.Year || a.typ.Class == expr.Bit) && vector.AppendDecimalText(nil, v, i, a.decimal)[0] == '-' && whole(w, i, math.Trunc) == (vector.Int128{}) {
 			// A negative number does not fit even when it rounds to 0.
-			err := a.outOfRange(row + k)
-			if a.strict {
+			if err := a.warnRange(row + k); err != nil {
 				return nil, err
 			}
-			a.ctx.Warnings.Add(expr.Warning{Level: "Warning", Kind: errs.ValueOutOfRange, Message: err.Error()})
+		}
+		if a.typ.Class == expr.Decimal && a.typ.Unsigned && a.from.Class == expr.Decimal && vector.AppendDecimalText(nil, v, i, a.from.Scale)[0] == '-' && vector.AppendDecimalText(nil, w, i, a.typ.Scale)[0] != '-' {
+			if err := a.warnRange(row + k); err != nil { // negative, though it rounds to 0
+				return nil, err
+			}
 		}
 		if err := a.store(out, w, i, row+k); err != nil {
 			return nil, err
@@ -261,6 +264,17 @@ func (a *assigner) outOfRange(row int) error {
 	return errs.Userf(errs.ValueOutOfRange, "Out of range value for column '%s' at row %d", a.field.Name, row)
 }
 
+// warnRange says that a value does not fit: it is an error in strict mode, else a
+// warning, and the nearest value is stored.
+func (a *assigner) warnRange(row int) error {
+	err := a.outOfRange(row)
+	if a.strict {
+		return err
+	}
+	a.ctx.Warnings.Add(expr.Warning{Level: "Warning", Kind: errs.ValueOutOfRange, Message: err.Error()})
+	return nil
+}
+
 func (a *assigner) truncated(row int) error {
 	return errs.Userf(errs.DataTruncated, "Data truncated for column '%s' at row %d", a.field.Name, row)
 }
@@ -337,23 +351,9 @@ func (a *assigner) store(out, w *vector.Vec, i, row int) error {
 		}
 		return a.storeInteger(out, x, row)
 	case expr.Decimal:
-		if out.Kind == vector.Str { // DECIMAL(>38) is kept as text
-			out.AppendBytes(vector.AppendDecimalText(nil, w, i, a.typ.Scale))
-			return nil
-		}
-		out.AppendFrom(w, i)
-		return nil
-	case expr.Double:
-		out.AppendFrom(w, i)
-		return nil
-	case expr.Float:
-		x := w.F64s[w.At(i)]
-		f := float32(x)
-		if x != 0 && (f-f != 0) {
-			return a.outOfRange(row)
-		}
-		out.AppendF32(f)
-		return nil
+		return a.storeDecimal(out, w, i, row)
+	case expr.Double, expr.Float:
+		return a.storeFloat(out, w, i, row)
 	case expr.String, expr.Bytes:
 		b, err := a.fit(w.Bytes(i), row)
 		if err != nil {
@@ -438,10 +438,9 @@ func (a *assigner) storeYear(out *vector.Vec, x vector.Int128, row int) error {
 func (a *assigner) storeInteger(out *vector.Vec, x vector.Int128, row int) error {
 	low, high := a.bounds()
 	if x.Cmp(low) < 0 || x.Cmp(high) > 0 {
-		if a.strict {
-			return a.outOfRange(row)
+		if err := a.warnRange(row); err != nil {
+			return err
 		}
-		a.ctx.Warnings.Add(expr.Warning{Level: "Warning", Kind: errs.ValueOutOfRange, Message: a.outOfRange(row).Error()})
 		if x.Cmp(low) < 0 {
 			x = low
 		} else {

@@ -116,6 +116,8 @@ var kinds = map[errs.Kind]code{
 	errs.WrongFieldSpec:   {1063, "42000"},
 	errs.TooBigPrecision:  {1426, "42000"},
 	errs.TooBigScale:      {1425, "42000"},
+	errs.ScaleOverDigits:  {1427, "42000"},
+	errs.TooBigWidth:      {1439, "42000"},
 	errs.InvalidDefault:   {1067, "42000"},
 	errs.KeyColumnMissing: {1072, "42000"},
 	errs.WrongPrimaryKey:  {1105, "HY000"},

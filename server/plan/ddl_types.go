@@ -15,6 +15,7 @@ import (
 type tableTypes struct {
 	flink     bool
 	collation string // of text columns without one
+	name      string // of the column at hand, for messages
 	env       *Env
 }
 
@@ -43,6 +44,7 @@ func (t *tableTypes) column(c *syntax.ColumnDef) (f catalog.Field, declared stri
 		t.env.warn("Warning", noUnique)
 	}
 	f.Name, f.Comment = c.Name.Name, c.Comment
+	t.name = f.Name
 	switch {
 	case c.LakeType != nil:
 		f.Type, err = flinkType(c.LakeType)
@@ -107,7 +109,26 @@ func (t *tableTypes) mysqlType(d *syntax.DataType, collate string) (catalog.Type
 	if fsp > 6 {
 		switch d.Name {
 		case "DATETIME", "TIMESTAMP", "TIME":
-			return catalog.Type{}, "", errs.UserAt(d.Pos(), errs.TooBigPrecision, "Too-big precision %d specified. Maximum is 6.", fsp)
+			return catalog.Type{}, "", errs.UserAt(d.Pos(), errs.TooBigPrecision, "Too-big precision %d specified for '%s'. Maximum is 6.", fsp, t.name)
+		}
+	}
+	switch d.Name {
+	case "TINYINT", "INT1", "SMALLINT", "INT2", "MEDIUMINT", "INT3", "MIDDLEINT", "INT", "INTEGER", "INT4", "BIGINT", "INT8":
+		if err := t.width(d, 255); err != nil {
+			return catalog.Type{}, "", err
+		}
+	case "FLOAT", "FLOAT4", "DOUBLE", "DOUBLE PRECISION", "REAL", "FLOAT8":
+		switch {
+		case d.HasScale:
+			err := t.width(d, 255)
+			if err == nil {
+				err = t.fraction(d, d.Length, d.Scale)
+			}
+			if err != nil {
+				return catalog.Type{}, "", err
+			}
+		case d.HasLength && d.Length > 53:
+			return catalog.Type{}, "", errs.UserAt(d.Pos(), errs.WrongFieldSpec, "Incorrect column specifier for column '%s'", t.name)
 		}
 	}
 	switch d.Name {
@@ -132,7 +153,7 @@ func (t *tableTypes) mysqlType(d *syntax.DataType, collate string) (catalog.Type
 	case "SERIAL":
 		return catalog.Type{}, "", errs.Unsupportedf(d.Pos(), "SERIAL")
 	case "DECIMAL", "DEC", "NUMERIC", "FIXED":
-		return mysqlDecimal(d, length(10), unsigned)
+		return t.mysqlDecimal(d, length(10), unsigned)
 	case "FLOAT", "FLOAT4":
 		if d.HasScale || d.HasLength && d.Length > 24 {
 			if d.HasScale {
@@ -152,7 +173,7 @@ func (t *tableTypes) mysqlType(d *syntax.DataType, collate string) (catalog.Type
 	case "BIT":
 		n := length(1)
 		if n < 1 || n > 64 {
-			return catalog.Type{}, "", errs.UserAt(d.Pos(), errs.WrongFieldSpec, "Display width out of range for column (max = 64)")
+			return catalog.Type{}, "", errs.UserAt(d.Pos(), errs.TooBigWidth, "Display width out of range for column '%s' (max = 64)", t.name)
 		}
 		return catalog.Type{Kind: catalog.Binary, Length: (n + 7) / 8}, fmt.Sprintf("bit(%d)", n), nil
 	case "YEAR":
@@ -200,18 +221,17 @@ func declaredSign(name string, unsigned bool) string {
 	return ""
 }
 
-func mysqlDecimal(d *syntax.DataType, p int, unsigned bool) (catalog.Type, string, error) {
+func (t *tableTypes) mysqlDecimal(d *syntax.DataType, p int, unsigned bool) (catalog.Type, string, error) {
 	s := d.Scale
 	if p == 0 {
 		p = 10
 	}
 	switch {
 	case p > 65:
-		return catalog.Type{}, "", errs.UserAt(d.Pos(), errs.TooBigPrecision, "Too-big precision %d specified. Maximum is 65.", p)
-	case s > 30:
-		return catalog.Type{}, "", errs.UserAt(d.Pos(), errs.TooBigScale, "Too big scale %d specified. Maximum is 30.", s)
-	case s > p:
-		return catalog.Type{}, "", errs.UserAt(d.Pos(), errs.WrongFieldSpec, "For float(M,D), double(M,D) or decimal(M,D), M must be >= D.")
+		return catalog.Type{}, "", errs.UserAt(d.Pos(), errs.TooBigPrecision, "Too-big precision %d specified for '%s'. Maximum is 65.", p, t.name)
+	}
+	if err := t.fraction(d, p, s); err != nil {
+		return catalog.Type{}, "", err
 	}
 	declared := fmt.Sprintf("decimal(%d,%d)", p, s) + sign(unsigned)
 	if p > 38 {
@@ -221,6 +241,25 @@ func mysqlDecimal(d *syntax.DataType, p int, unsigned bool) (catalog.Type, strin
 		declared = ""
 	}
 	return catalog.TDecimal(p, s), declared, nil
+}
+
+// fraction checks the fraction digits s of a type with p digits.
+func (t *tableTypes) fraction(d *syntax.DataType, p, s int) error {
+	switch {
+	case s > 30:
+		return errs.UserAt(d.Pos(), errs.TooBigScale, "Too big scale %d specified for column '%s'. Maximum is 30.", s, t.name)
+	case s > p:
+		return errs.UserAt(d.Pos(), errs.ScaleOverDigits, "For float(M,D), double(M,D) or decimal(M,D), M must be >= D (column '%s').", t.name)
+	}
+	return nil
+}
+
+// width checks the width of a number as it is shown.
+func (t *tableTypes) width(d *syntax.DataType, most int) error {
+	if d.HasLength && d.Length > most {
+		return errs.UserAt(d.Pos(), errs.TooBigWidth, "Display width out of range for column '%s' (max = %d)", t.name, most)
+	}
+	return nil
 }
 
 // mysqlText translates text types, with their collation.
