@@ -242,8 +242,11 @@ func runsOf(ks []keyed) [][]*spec.ManifestEntry {
 }
 
 // Sizes of splits: small enough that a few workers share a small table, large
-// enough that opening does not dominate.
+// enough that opening does not dominate. Parts of one file, whose footer is read
+// once, cost little to open: they may be smaller than splits of several files. Of a
+// file of five parts, the last would keep one worker busy while the others are idle.
 const (
+	minPartBytes  = 1 << 20
 	minSplitBytes = 8 << 20
 	maxSplitBytes = 128 << 20
 	splitsWanted  = 32
@@ -264,12 +267,12 @@ func (sc *scan) splits(sections []*section) (splits []connector.Split, total int
 	if sections, err = sc.divide(sections, target); err != nil {
 		return nil, 0, err
 	}
-	list := cut(sections, target)
+	list := cut(sections, min(target, max(total/splitsWanted, minPartBytes)))
 	slab := make([]split, 0, min(total/target+1, int64(len(list))))
 	for from := 0; from < len(list); {
 		sp := split{sc: sc, rows: list[from].rows, bytes: list[from].bytes}
 		to := from + 1
-		for ; to < len(list) && sp.bytes+list[to].bytes <= target; to++ {
+		for ; to < len(list) && list[to].parts <= 1 && list[from].parts <= 1 && sp.bytes+list[to].bytes <= target; to++ {
 			sp.rows += list[to].rows
 			sp.bytes += list[to].bytes
 		}
