@@ -1,11 +1,11 @@
 package exec
 
-// SmallPartitions makes groups go into partitions after a few rows, and returns what
-// undoes it.
+// SmallPartitions makes groups go into partitions after a few rows, and several workers
+// make the tables of joins of a few, and returns what undoes it.
 func SmallPartitions() (undo func()) {
-	old := []int{sampleRows, localGroups, chunkRows, rawRows, smallGroups, queueRows, groupRange}
-	limits := []*int{&sampleRows, &localGroups, &chunkRows, &rawRows, &smallGroups, &queueRows, &groupRange}
-	for i, n := range []int{64, 40, 128, 256, 16, 700, 512} {
+	old := []int{sampleRows, localGroups, chunkRows, rawRows, smallGroups, queueRows, groupRange, parallelRows}
+	limits := []*int{&sampleRows, &localGroups, &chunkRows, &rawRows, &smallGroups, &queueRows, &groupRange, &parallelRows}
+	for i, n := range []int{64, 40, 128, 256, 16, 700, 512, 8} {
 		*limits[i] = n
 	}
 	return func() {

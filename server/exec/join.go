@@ -215,7 +215,10 @@ func (j *joining) build(ctx context.Context, phases []phase) error {
 	if err != nil {
 		return err
 	}
-	if err := j.hash(); err != nil {
+	if err = sp.concat(); err == nil {
+		err = j.hash()
+	}
+	if err != nil {
 		if !j.op.spills() || !errs.Is(err, errs.MemoryLimit) {
 			return err
 		}
@@ -251,10 +254,7 @@ func (j *joining) hash() error {
 	if err := j.acct.hold(j.rows.bytes() + j.keys.bytes() + int64(n)*12 + int64(slots)*4); err != nil {
 		return j.op.failed(err)
 	}
-	workers := 1
-	if n >= 4*smallRows {
-		workers = min(j.x.env.Options.Workers(), 8)
-	}
+	workers := j.x.buildWorkers(n)
 	var err error
 	if j.hashes, err = j.x.hashAll(j.types, j.keys.cols, n, workers); err != nil {
 		return err

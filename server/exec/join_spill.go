@@ -25,6 +25,8 @@ type joinSpill struct {
 	mu    sync.Mutex
 	file  *spill.Writer
 	build *spill.File
+	parts []*built    // delivered ranges that are in memory, in order
+	n     int         // their rows
 	some  atomic.Bool // there are build rows
 	null  atomic.Bool // some with a key that is NULL
 }
@@ -130,17 +132,12 @@ func (s *joinSpill) add(ctx context.Context, to *scatter, cols, keys []*vector.V
 func (s *joinSpill) deliver(ctx context.Context, b *built) error {
 	j := s.j
 	if !s.spilling() {
-		// The merged rows may take twice what they take now, and the table comes on
-		// top of them.
-		if j.rows.n+b.rows.n <= maxBuildRows && !j.op.full(b.acct.held) {
-			defer b.acct.free()
-			j.keys.merge(&b.keys)
-			j.rows.merge(&b.rows)
-			err := j.acct.hold(j.rows.bytes() + j.keys.bytes())
-			if err == nil || !j.op.spills() {
-				return j.op.failed(err)
-			}
-			return s.deliverAll(ctx)
+		// One column is there twice while the rows are put together, and the table comes
+		// on top of them.
+		if s.n+b.rows.n <= maxBuildRows && !j.op.full(b.acct.held) {
+			s.parts = append(s.parts, b)
+			s.n += b.rows.n
+			return nil
 		}
 	}
 	if err := s.deliverAll(ctx); err != nil {
@@ -159,24 +156,69 @@ func (s *joinSpill) deliver(ctx context.Context, b *built) error {
 // maxBuildRows keeps row numbers within 32 bits.
 const maxBuildRows = 1<<31 - 2
 
+// concat puts the build rows that are in memory together.
+func (s *joinSpill) concat() error {
+	j := s.j
+	if len(s.parts) == 0 {
+		return nil
+	}
+	var rows, keys []*rowStore
+	var most int64 // of the columns
+	column := map[int]int64{}
+	for _, b := range s.parts {
+		j.acct.held += b.acct.held
+		b.acct.held = 0
+		rows, keys = append(rows, &b.rows), append(keys, &b.keys)
+		for i, c := range append(b.rows.cols[:len(b.rows.cols):len(b.rows.cols)], b.keys.cols...) {
+			column[i] += fixedBytes(c)
+			most = max(most, column[i])
+		}
+	}
+	if len(s.parts) > 1 {
+		if err := j.acct.hold(j.acct.held + most); err != nil {
+			return j.op.failed(err)
+		}
+	}
+	workers := j.x.buildWorkers(s.n)
+	var err error
+	if j.rows, err = j.x.concat(rows, workers); err != nil {
+		return err
+	}
+	if j.keys, err = j.x.concat(keys, workers); err != nil {
+		return err
+	}
+	s.parts, s.n = nil, 0
+	return j.op.failed(j.acct.fit(j.rows.bytes() + j.keys.bytes()))
+}
+
 // deliverAll spills the build rows that are in memory.
 func (s *joinSpill) deliverAll(ctx context.Context) error {
 	j := s.j
 	if err := s.open(ctx); err != nil {
 		return err
 	}
-	if j.rows.n == 0 {
+	parts := s.parts
+	if j.rows.n > 0 {
+		parts = append([]*built{{rows: j.rows, keys: j.keys}}, parts...)
+	}
+	s.parts, s.n = nil, 0
+	j.rows, j.keys, j.hashes, j.head, j.next = rowStore{}, rowStore{}, nil, nil, nil
+	j.acct.free()
+	if len(parts) == 0 {
 		return nil
 	}
-	j.acct.free()
 	to, err := newScatter(j.op, s.file, 0, 0)
 	if err != nil {
 		return err
 	}
-	if err := s.move(ctx, to, &j.rows, &j.keys); err != nil {
-		return err
+	for _, b := range parts {
+		if b.acct.pays != nil {
+			b.acct.free()
+		}
+		if err := s.move(ctx, to, &b.rows, &b.keys); err != nil {
+			return err
+		}
 	}
-	j.hashes, j.head, j.next = nil, nil, nil
 	return to.end(ctx)
 }
 

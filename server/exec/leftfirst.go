@@ -82,7 +82,7 @@ func (j *joining) leftFirst(ctx context.Context, left pipe, filters []*runtimeFi
 		if f.first != nil {
 			f.copied()
 		} else if v := keys[i]; v != nil && int64(v.Len) == rows.n {
-			f.take(v, v.Len, &acct)
+			f.take(j.x, v, v.Len, &acct)
 		}
 	}
 	return pipe{start: func(context.Context) ([]phase, error) { return rows.phases(nil, rows.free), nil }}, rows.n == 0, nil

@@ -100,3 +100,37 @@ func TestPartitionsSpill(t *testing.T) {
 		}
 	}
 }
+
+// The table of a join that several workers put together is the one that one of them
+// makes: rows, their order, NULLs, strings of any length.
+func TestParallelBuild(t *testing.T) {
+	e := newEngine()
+	numbers(t, e, 20000)
+	const some = "(SELECT i, NULLIF(k, 3) k, IF(i % 5 = 0, NULL, CONCAT(s, ' of some length')) s FROM n WHERE i % 3 > 0)"
+	for _, q := range []string{
+		"SELECT a.i, b.i, b.k, b.s FROM n a JOIN " + some + " b ON a.i = b.i",
+		"SELECT a.i, b.i, b.s FROM " + some + " a JOIN " + some + " b ON a.k = b.k AND a.s = b.s WHERE a.i < 300",
+		"SELECT a.i, b.s FROM n a LEFT JOIN " + some + " b ON a.i = b.i + 7",
+		"SELECT a.s, b.i, b.s FROM " + some + " a RIGHT JOIN " + some + " b ON a.i = b.i * 2",
+		"SELECT a.i FROM n a WHERE a.i NOT IN (SELECT i FROM " + some + " b)",
+		"SELECT a.i FROM n a WHERE a.k NOT IN (SELECT k FROM " + some + " b)",
+		"SELECT a.i, a.s FROM n a WHERE EXISTS (SELECT 1 FROM " + some + " b WHERE b.i = a.i AND b.s > a.s)",
+		"SELECT a.i, b.i FROM n a JOIN " + some + " b ON a.k <=> b.k WHERE a.i < 200",
+	} {
+		e.opts = scan.Options{Threads: 1}
+		want, err := e.run(q)
+		if err != nil {
+			t.Fatalf("%s: %v", q, err)
+		}
+		undo := exec.SmallPartitions()
+		for _, o := range []scan.Options{{Threads: 1}, {Threads: 3, BatchRows: 100}, {Threads: 5, BatchRows: 5000}} {
+			e.opts = o
+			got, err := e.run(q)
+			if err != nil || text(got.rows) != text(want.rows) {
+				t.Errorf("%s, %+v: %v %s", q, o, err, firstDifference(text(got.rows), text(want.rows)))
+			}
+			e.clean(t, q)
+		}
+		undo()
+	}
+}

@@ -1,8 +1,6 @@
 package exec
 
 import (
-	"math"
-	"math/bits"
 	"slices"
 	"sync/atomic"
 
@@ -243,71 +241,12 @@ func (f *runtimeFilter) learn(j *joining) {
 	if j.spill != nil || n != j.rows.n || n == 0 || f.key >= len(j.keys.cols) || !f.fewer && n > cheap {
 		return
 	}
-	f.take(j.keys.cols[f.key], n, &j.acct)
+	f.take(j.x, j.keys.cols[f.key], n, &j.acct)
 }
 
 // copied takes the keys of the first filter with the same ones.
 func (f *runtimeFilter) copied() {
 	f.least, f.most, f.exact, f.bloom, f.learned = f.first.least, f.first.most, f.first.exact, f.first.bloom, f.first.learned
-}
-
-// take takes the first n values of v as the keys that the scan's rows may have;
-// acct pays for what is kept of them.
-func (f *runtimeFilter) take(v *vector.Vec, n int, acct *account) {
-	at := func(i int) int64 {
-		if v.Kind == vector.I32 {
-			return int64(v.I32s[i])
-		}
-		return v.I64s[i]
-	}
-	least, most, found := int64(math.MaxInt64), int64(math.MinInt64), 0
-	for i := range n {
-		if v.Valid != nil && v.IsNull(i) {
-			if f.join.Keys[f.key].NullSafe {
-				return // rows with NULL have a match, too
-			}
-			continue
-		}
-		x := at(i)
-		least, most = min(least, x), max(most, x)
-		found++
-	}
-	span := uint64(most) - uint64(least) + 1
-	if found == 0 || !f.fewer && uint64(found) >= span && span != 0 {
-		return
-	}
-	var size int64
-	switch {
-	case span != 0 && span <= mostExact && span/exactPerKey <= uint64(found)+64:
-		size = int64(span+63) / 64 * 8
-	case found <= mostBloomKey:
-		size = 8 << bits.Len64(uint64(found)*bloomPerKey/64)
-	default:
-		return
-	}
-	if acct.pays.Reserve(size) != nil {
-		return // it would help, but nobody needs it
-	}
-	acct.held += size
-	if span != 0 && span <= mostExact && span/exactPerKey <= uint64(found)+64 {
-		f.exact = make([]uint64, size/8)
-	} else {
-		f.bloom = make([]uint64, size/8)
-	}
-	for i := range n {
-		if v.Valid != nil && v.IsNull(i) {
-			continue
-		}
-		x := at(i)
-		if f.exact != nil {
-			d := uint64(x) - uint64(least)
-			f.exact[d>>6] |= 1 << (d & 63)
-			continue
-		}
-		w, bits := f.word(x)
-		f.bloom[w] |= bits
-	}
-	f.least, f.most, f.learned = least, most, true
 }
 
 // word returns the word of a key's bits in the Bloom filter, and the bits.
