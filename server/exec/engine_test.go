@@ -33,6 +33,7 @@ type engine struct {
 	coll     string
 	strict   bool // lake_insert
 	separate bool // lake_sharing = OFF
+	eager    bool // groups below joins wherever that is allowed
 	scratch  *fileio.Scratch
 }
 
@@ -84,7 +85,7 @@ func (e *engine) run(text string, params ...expr.Value) (answer, error) {
 func (e *engine) statement(stmt syntax.Statement, params []expr.Value) (answer, error) {
 	ctx := context.Background()
 	ec := e.context()
-	env := &plan.Env{Catalogs: e, Expr: ec, Params: params, StrictInsert: e.strict, NoSharing: e.separate}
+	env := &plan.Env{Catalogs: e, Expr: ec, Params: params, StrictInsert: e.strict, NoSharing: e.separate, EagerAlways: e.eager}
 	env.Change = func(ctx context.Context, t connector.RowChanger, base connector.Snapshot) (connector.RowChange, error) {
 		return t.NewRowChange(ctx, base, connector.WriteOptions{CommitUser: exec.InsertUser, Budget: e.budget})
 	}
@@ -180,7 +181,7 @@ func (e *engine) explain(t testing.TB, text string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q, err := plan.Bind(context.Background(), p.Statement.(*syntax.Query), &plan.Env{Catalogs: e, Expr: e.context()})
+	q, err := plan.Bind(context.Background(), p.Statement.(*syntax.Query), &plan.Env{Catalogs: e, Expr: e.context(), EagerAlways: e.eager})
 	if err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}

@@ -157,6 +157,14 @@ func TestTPCH(t *testing.T) {
 			if why := closeRows(got.rows, want); why != "" {
 				t.Errorf("%s\n%s", why, e.explain(t, text))
 			}
+			e.eager = true
+			if got, err = e.run(text); err != nil {
+				t.Fatalf("grouped below joins: %v\n%s", err, e.explain(t, text))
+			}
+			if why := closeRows(got.rows, want); why != "" {
+				t.Errorf("grouped below joins: %s\n%s", why, e.explain(t, text))
+			}
+			e.eager = false
 			// A few MB are enough, when spilling is on.
 			e.opts = scan.Options{Threads: 2, Memory: 1 << 20}
 			before := writes.Load()

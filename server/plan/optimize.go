@@ -33,6 +33,9 @@ func (o *optimizer) optimize(n Node, need []ColID) (Node, error) {
 	if n, err = o.sums(n); err != nil {
 		return nil, err
 	}
+	if n, err = o.eager(n); err != nil {
+		return nil, err
+	}
 	n = o.distincts(n)
 	n = o.keys(n)
 	n = o.prune(n, setOf(need))

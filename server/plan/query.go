@@ -144,6 +144,9 @@ type Env struct {
 	// NoSharing plans equal parts of a query for each place that reads them, where
 	// that gives the same rows (lake_sharing = OFF).
 	NoSharing bool
+	// EagerAlways groups below joins wherever that gives the same rows, whatever
+	// estimates say of its cost: for tests.
+	EagerAlways bool
 }
 
 // FileTables opens files as tables. Implementations are safe for concurrent use.
