@@ -43,6 +43,7 @@ type binder struct {
 	inOrder  rowOrder
 
 	pieces bool // the statement has several plans that may read one Shared
+	shares bool // a Shared was made
 }
 
 // maxRefs bounds the table references of a statement after CTEs are expanded.

@@ -46,13 +46,17 @@ func (s colSet) addOf(e expr.Expr) {
 // nothing changed.
 func mapExprs(n Node, f func(expr.Expr) expr.Expr) Node {
 	es := n.exprs()
-	out := make([]expr.Expr, len(es))
-	changed := false
+	var out []expr.Expr // nil: as es
 	for i, e := range es {
-		out[i] = f(e)
-		changed = changed || out[i] != e
+		d := f(e)
+		if out == nil && d != e {
+			out = append(make([]expr.Expr, 0, len(es)), es[:i]...)
+		}
+		if out != nil {
+			out = append(out, d)
+		}
 	}
-	if !changed {
+	if out == nil {
 		return n
 	}
 	return n.withExprs(out)
@@ -62,17 +66,20 @@ func mapExprs(n Node, f func(expr.Expr) expr.Expr) Node {
 // changed.
 func mapInputs(n Node, f func(Node) (Node, error)) (Node, error) {
 	in := n.Inputs()
-	out := make([]Node, len(in))
-	changed := false
+	var out []Node // nil: as in
 	for i, c := range in {
 		d, err := f(c)
 		if err != nil {
 			return nil, err
 		}
-		out[i] = d
-		changed = changed || d != c
+		if out == nil && d != c {
+			out = append(make([]Node, 0, len(in)), in[:i]...)
+		}
+		if out != nil {
+			out = append(out, d)
+		}
 	}
-	if !changed {
+	if out == nil {
 		return n, nil
 	}
 	return n.With(out), nil

@@ -3,6 +3,7 @@ package plan
 import (
 	"crypto/sha256"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/thermocline/thermocline/internal/vector"
@@ -21,6 +22,9 @@ import (
 // Tables alone are read again, as cheap as that is.
 func (o *optimizer) share(root Node) Node {
 	b := o.b
+	if !b.shares && (b.env.NoSharing || b.differentLeaves(root)) {
+		return root
+	}
 	for range mostRounds {
 		if b.env.NoSharing || b.stream != nil || !o.shareEqual(&root) {
 			break
@@ -37,6 +41,33 @@ func (o *optimizer) share(root Node) Node {
 		}
 		o.countReads(root)
 	}
+}
+
+// differentLeaves reports whether no two leaves of the query's trees are equal: then
+// no two parts are, and most queries are such. It may be false where they are not.
+func (b *binder) differentLeaves(root Node) bool {
+	var tables []*TableUse
+	values, different := false, true
+	var walk func(n Node)
+	walk = func(n Node) {
+		switch n := n.(type) {
+		case *Scan:
+			different = different && len(tables) < 16 && !slices.Contains(tables, n.Use)
+			tables = append(tables, n.Use)
+		case *Values:
+			different = different && !values
+			values = true
+		case *SharedScan, *Recursive, *WorkTable:
+			different = false // a step counts as often as it is run
+		}
+		for _, c := range n.Inputs() {
+			if different {
+				walk(c)
+			}
+		}
+	}
+	b.eachTree(&root, func(n Node) Node { walk(n); return n })
+	return different
 }
 
 // mostRounds is how often equal parts are looked for: within those that were found

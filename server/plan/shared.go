@@ -77,6 +77,7 @@ func (b *binder) share(r *result, name string) *sharedQuery {
 }
 
 func (b *binder) sharing(n Node, name string) *Shared {
+	b.shares = true
 	s := &Shared{Plan: n, Name: name}
 	for _, id := range n.Output() {
 		s.cols = append(s.cols, b.cols[id])

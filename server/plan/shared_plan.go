@@ -13,6 +13,9 @@ import (
 // Law: a row that all readers leave out by conditions of their own, and a column
 // that none of them reads, need not be there. The readers keep their conditions.
 func (o *optimizer) sharedPlans(root Node) ([]*Shared, error) {
+	if !o.b.shares {
+		return nil, nil
+	}
 	var out []*Shared
 	for {
 		next := o.nextShared(root)
