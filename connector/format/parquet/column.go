@@ -296,6 +296,7 @@ func (c *flatColumn) some(n int, sel []uint16) (*vector.Vec, error) {
 	out.Reset()
 	c.dec.begin()
 	strs, _ := c.dec.(*stringDecoder)
+	few := sel != nil && len(sel) <= n/sparse
 	for n > 0 {
 		if c.left == 0 {
 			if err := c.turn(); err != nil {
@@ -328,6 +329,19 @@ func (c *flatColumn) some(n int, sel []uint16) (*vector.Vec, error) {
 				strs.begin()
 			}
 		}
+		if few {
+			lead := int(sel[0]) - out.Len
+			if lead >= sparse {
+				if err := c.skipPage(lead); err != nil {
+					return nil, err
+				}
+				c.blank(lead)
+				c.left -= lead
+				n -= lead
+				k -= lead
+			}
+			k = min(k, stretch(sel)-out.Len)
+		}
 		if err := c.readPage(strs, k); err != nil {
 			return nil, err
 		}
@@ -335,6 +349,20 @@ func (c *flatColumn) some(n int, sel []uint16) (*vector.Vec, error) {
 		n -= k
 	}
 	return out, nil
+}
+
+// sparse is how many rows in a row that nobody looks at are worth being skipped
+// within a page.
+const sparse = 32
+
+// stretch returns the row behind the first of a selection's stretches, between which
+// so many rows lie.
+func stretch(sel []uint16) int {
+	i := 1
+	for i < len(sel) && sel[i]-sel[i-1] <= sparse {
+		i++
+	}
+	return int(sel[i-1]) + 1
 }
 
 // blank appends k rows that nobody looks at.
