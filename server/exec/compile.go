@@ -2,6 +2,7 @@ package exec
 
 import (
 	"context"
+	"slices"
 
 	"github.com/thermocline/thermocline/connector"
 	"github.com/thermocline/thermocline/internal/errs"
@@ -209,8 +210,13 @@ func (c compiler) scan(n *plan.Scan) (pipe, layout, error) {
 		return pipe{}, nil, err
 	}
 	x := c.x
+	stored := storedColumns(n)
+	// Rows that what is pushed leaves out are met or not, as files happen to be. They
+	// come to no other condition, so that its errors do not depend on that.
+	slices.SortStableFunc(conds, func(a, b expr.Expr) int {
+		return pushable(x.env.Expr, b, stored) - pushable(x.env.Expr, a, stored)
+	})
 	p := pipe{start: func(ctx context.Context) ([]phase, error) {
-		stored := storedColumns(n)
 		push := pushed(x.env.Expr, conds, stored)
 		var filters []*runtimeFilter
 		if !x.env.Options.NoPruning {

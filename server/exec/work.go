@@ -30,6 +30,14 @@ func pushed(c *expr.Context, conds []expr.Expr, stored func(int) (expr.PushColum
 	return push
 }
 
+// pushable is 1 for a condition that a connector may use, else 0.
+func pushable(c *expr.Context, cond expr.Expr, stored func(int) (expr.PushColumn, bool)) int {
+	if expr.ToPredicate(c, cond, stored) != nil {
+		return 1
+	}
+	return 0
+}
+
 // Work is how much a query has to do at most, as far as metadata tells.
 type Work struct {
 	Rows  float64 // read from tables, or made on the way from them
