@@ -243,6 +243,17 @@ class Clauses:
             ])())
         return out + [f"SELECT * FROM fl ORDER BY id" if self.chance(0.7) else "SELECT id, a + 1 AS x, a * 1e0 AS y, b * e AS z, CONCAT(a, '|', b) AS s FROM fl ORDER BY id"], True
 
+    def counted(self):
+        """User variables that a change counts in, row by row."""
+        out = ["DELETE FROM ch", "INSERT INTO ch SELECT * FROM t0", f"SET @n = {self.p('0', '100', '-3')}, @p = 0"]
+        step = lambda: self.p("@n := @n + 1", "@n := @n + 1", "@n := @n + id", "@n := GREATEST(@n, id) - 1", "@n := @n + IF(id % 2 = 0, 1, 10)", "@n := IF(@p = ti, @n + 1, 1)")
+        for k in range(self.p(1, 2, 3)):
+            out.append(self.r.choice([
+                lambda: f"UPDATE ch SET {self.p('i', 'b', 'd')} = ({step()}){self.p('', ' WHERE id > 3', ' WHERE i IS NOT NULL')}{self.p('', ' ORDER BY id DESC', ' ORDER BY s9, id', ' ORDER BY dt DESC, id LIMIT 4', ' LIMIT 3')}", lambda: f"UPDATE ch SET i = ({step()}), b = @n, s = CONCAT('n', @n){self.p('', ' ORDER BY ti, id')}", lambda: f"UPDATE ch SET i = ({step()}), ti = @p := ti ORDER BY ti, id",
+                lambda: f"INSERT INTO ch (id, i, b) SELECT {1000 * (k + 1)} + id, {step()}, @n FROM {self.p('t0', 't1', '(SELECT id, ti, i FROM t1 WHERE id < 5) q')} ORDER BY {self.p('id', 'id DESC', 'ti, id')}{self.p('', ' LIMIT 3')}",
+            ])())
+        return out + ["SELECT @n, @p", "SELECT * FROM ch ORDER BY id"], True
+
     # ---- the binary protocol
 
     def parameter(self, kind):
@@ -286,4 +297,4 @@ class Clauses:
             q = q.replace("t0.d", "t0.s9")
         return [f"SET @a = {v}", f"PREPARE p FROM '{q}'", "EXECUTE p USING " + ", ".join(["@a"] * q.count("?")), f"SET @a = {self.p('2', '3')}", "EXECUTE p USING " + ", ".join(["@a"] * q.count("?"))], False
 
-    MORE = "limits functions functions totals totals view natural ordered ordered rows nested nested on on windows changes changes stored prepared prepared prepared named_parameters".split()
+    MORE = "limits functions functions totals totals view natural ordered ordered rows nested nested on on windows changes changes stored counted prepared prepared prepared named_parameters".split()

@@ -2,6 +2,7 @@ package exec
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/thermocline/thermocline/connector"
@@ -23,6 +24,8 @@ type assignments struct {
 	c    *change
 	t    *plan.Target
 	sets []setting
+	// inOrder: they read and set user variables, one row after the other.
+	inOrder bool
 }
 
 // bindSets readies assignments for batches whose columns are cols. Values of
@@ -56,6 +59,9 @@ func (c *change) bindSets(x *query, t *plan.Target, cols []plan.Column, sets []p
 // positions of those that differ from old. first is the number of the first row
 // in the statement, from 1.
 func (a *assignments) run(b, old *vector.Batch, first int) (now *vector.Batch, changed []uint16, err error) {
+	if a.inOrder && b.Len > 1 {
+		return a.runInOrder(b, old, first)
+	}
 	in := &vector.Batch{Len: b.Len, Seq: -1, Cols: append([]*vector.Vec(nil), b.Cols...)}
 	now = &vector.Batch{Len: old.Len, Seq: -1, Cols: append([]*vector.Vec(nil), old.Cols...)}
 	for _, s := range a.sets {
@@ -81,6 +87,30 @@ func (a *assignments) run(b, old *vector.Batch, first int) (now *vector.Batch, c
 				changed = append(changed, uint16(i))
 				break
 			}
+		}
+	}
+	return now, changed, nil
+}
+
+// runInOrder is run, one row after the other.
+func (a *assignments) runInOrder(b, old *vector.Batch, first int) (now *vector.Batch, changed []uint16, err error) {
+	now = &vector.Batch{Len: old.Len, Seq: -1, Cols: append([]*vector.Vec(nil), old.Cols...)}
+	for _, s := range a.sets {
+		now.Cols[s.Field] = a.t.Schema.Fields[s.Field].Type.NewVec(b.Len)
+	}
+	for i := range b.Len {
+		sel := []uint16{uint16(i)}
+		one, diff, err := a.run(dense(b, sel), dense(old, sel), first+i)
+		if err != nil {
+			return nil, nil, err
+		}
+		for k, s := range a.sets {
+			if !slices.ContainsFunc(a.sets[:k], func(x setting) bool { return x.Field == s.Field }) {
+				now.Cols[s.Field].AppendFrom(one.Cols[s.Field], 0)
+			}
+		}
+		if len(diff) > 0 {
+			changed = append(changed, uint16(i))
 		}
 	}
 	return now, changed, nil
@@ -153,6 +183,7 @@ func Update(ctx context.Context, u *plan.Update, env Env) (out Outcome, err erro
 				if t.sets, err = c.bindSets(x, t.Target, u.Query.Columns, u.Targets[i].Sets, true); err != nil {
 					return err
 				}
+				t.sets.inOrder = u.InOrder
 			}
 			sel, err := t.there(b, t.once)
 			if err != nil {
@@ -167,10 +198,12 @@ func Update(ctx context.Context, u *plan.Update, env Env) (out Outcome, err erro
 			}
 			old := t.stored(mine)
 			now, changed, err := t.sets.run(mine, old, int(out.Matched)+1)
-			if err != nil {
+			if err != nil && !u.InOrder {
 				if fault := c.firstUpdateFault(ctx, t, mine, int(out.Matched)+1); fault != nil {
 					return fault
 				}
+			}
+			if err != nil {
 				return err
 			}
 			out.Matched += uint64(mine.Len)

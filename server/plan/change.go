@@ -25,6 +25,9 @@ type Update struct {
 	Query   *Query
 	Ignore  bool
 	Several bool // the form with several tables: a row is changed once
+	// InOrder says that assignments read and set user variables: they are computed
+	// row by row, in the order of Query, and within a row from left to right.
+	InOrder bool
 }
 
 // UpdateTarget is a table of an UPDATE with its assignments, in order.
@@ -75,6 +78,10 @@ func (b *binder) abandon(err error) {
 
 // BindUpdate binds UPDATE of one table or several.
 func BindUpdate(ctx context.Context, s *syntax.Update, env *Env) (u *Update, err error) {
+	one, single := s.Tables.(*syntax.TableName)
+	if single {
+		env = tracking(env, s)
+	}
 	b := newBinder(ctx, env)
 	b.verb, b.ignore = "UPDATE", s.Ignore
 	defer func() { b.abandon(err) }()
@@ -83,7 +90,6 @@ func BindUpdate(ctx context.Context, s *syntax.Update, env *Env) (u *Update, err
 		return nil, err
 	}
 	u = &Update{Ignore: s.Ignore}
-	one, single := s.Tables.(*syntax.TableName)
 	if single {
 		b.targets = map[*syntax.TableName]Access{one: UpdateRows | readsAny(s.Set, s.Where, s.OrderBy)}
 	} else {
@@ -101,7 +107,12 @@ func BindUpdate(ctx context.Context, s *syntax.Update, env *Env) (u *Update, err
 	if bl.node, bl.rel, err = bl.from(s.Tables); err != nil {
 		return nil, err
 	}
-	inOrder := single && s.Limit != nil
+	setting := *b.env.Expr // what assignments are bound in
+	if a := setting.Assigning; a != nil {
+		setting.InOrder = true
+		a.Met = func(string) { u.InOrder = true }
+	}
+	inOrder := single && (s.Limit != nil || setting.Assigning != nil)
 	if single && len(s.OrderBy) == 0 {
 		for _, a := range s.Set {
 			for _, x := range bl.rel.find(a.Column) {
@@ -131,7 +142,7 @@ func BindUpdate(ctx context.Context, s *syntax.Update, env *Env) (u *Update, err
 		}
 		ut := u.Targets[slices.IndexFunc(u.Targets, func(x *UpdateTarget) bool { return x.Target == t.target })]
 		sc := &setScope{scope: scope{bl: bl, clause: inFields, rel: &bl.rel, noAggs: true}, target: t.target, field: field}
-		x, err := expr.Bind(b.env.Expr, a.Value, sc)
+		x, err := expr.Bind(&setting, a.Value, sc)
 		if err != nil {
 			return nil, err
 		}

@@ -87,6 +87,9 @@ func BindInsert(ctx context.Context, s *syntax.Insert, env *Env) (ins *Insert, e
 	case s.Overwrite && (s.Ignore || len(s.OnDuplicate) > 0):
 		return nil, errs.Unsupportedf(s.Pos(), "INSERT OVERWRITE with IGNORE or ON DUPLICATE KEY UPDATE")
 	}
+	if s.Query != nil {
+		env = tracking(env, s)
+	}
 	b := newBinder(ctx, env)
 	b.verb, b.ignore = verb, s.Ignore
 	t, err := b.openTarget(s.Table.Name, access, verb)

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strconv"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/thermocline/thermocline/connector"
 	"github.com/thermocline/thermocline/internal/errs"
 	"github.com/thermocline/thermocline/internal/syntax"
+	"github.com/thermocline/thermocline/scan/expr"
 	"github.com/thermocline/thermocline/server/exec"
 	"github.com/thermocline/thermocline/server/metadata"
 	"github.com/thermocline/thermocline/server/plan"
@@ -86,6 +88,7 @@ type admitting func(queries ...*plan.Query) (exec.Env, error)
 // change runs attempts of a statement until one has no conflict.
 func (s *Session) change(ctx context.Context, run *statement, verb string, attempt func(env *plan.Env, admit admitting) (exec.Outcome, error)) (exec.Outcome, error) {
 	pause := changePause
+	given := s.userVariables()
 	for n := 1; ; n++ {
 		s.state(verb)
 		out, err := attempt(run.changing(), func(queries ...*plan.Query) (x exec.Env, err error) {
@@ -107,6 +110,7 @@ func (s *Session) change(ctx context.Context, run *statement, verb string, attem
 		s.state("waiting to run again after a conflict")
 		s.warnings.Reset()
 		run.expr = nil
+		s.restoreVariables(given) // the attempt may have counted in them
 		select {
 		case <-ctx.Done():
 			return out, context.Cause(ctx)
@@ -246,10 +250,34 @@ func (s *Session) changes(x syntax.Node, pos int) error {
 	if err := s.writable(pos); err != nil {
 		return err
 	}
+	switch x := x.(type) {
+	case *syntax.Update:
+		if _, one := x.Tables.(*syntax.TableName); one {
+			return nil // read row by row
+		}
+	case *syntax.Insert:
+		if x.Query != nil {
+			return nil
+		}
+	}
 	if name, read := assignedAndRead(x); read != nil {
 		return refuseRead(name, read)
 	}
 	return nil
+}
+
+// userVariables are the session's user variables as they are, and
+// restoreVariables makes them so again.
+func (s *Session) userVariables() map[string]expr.Value {
+	s.userMu.Lock()
+	defer s.userMu.Unlock()
+	return maps.Clone(s.user)
+}
+
+func (s *Session) restoreVariables(to map[string]expr.Value) {
+	s.userMu.Lock()
+	defer s.userMu.Unlock()
+	s.user = maps.Clone(to)
 }
 
 // closing closes what a bound statement holds; its error counts when there is

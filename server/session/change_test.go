@@ -104,6 +104,31 @@ func TestConcurrentChanges(t *testing.T) {
 	}
 }
 
+// Sessions that count in variables while they change the same rows: an attempt that
+// lost against another leaves nothing in them.
+func TestConcurrentCounting(t *testing.T) {
+	srv := warehouse(t)
+	s := session(t, srv, OpenOptions{})
+	script(t, s, "CREATE DATABASE d;\nUSE d;\nCREATE TABLE t (id INT NOT NULL PRIMARY KEY, n INT NOT NULL);\nINSERT INTO t VALUES (1, 0), (2, 0), (3, 0)")
+	var wg sync.WaitGroup
+	for k := range 3 {
+		c := session(t, srv, OpenOptions{Database: "d"})
+		wg.Go(func() {
+			for i := range 5 {
+				start := 1000*k + 100*i
+				for _, q := range []string{fmt.Sprintf("SET @n = %d", start), "UPDATE t SET n = (@n := @n + 1)"} {
+					if _, err := c.Execute(context.Background(), q, nil); err != nil {
+						t.Errorf("%s: %v", q, err)
+					}
+				}
+				want(t, c, "SELECT @n", fmt.Sprint(start+3))
+			}
+		})
+	}
+	wg.Wait()
+	want(t, s, "SELECT MAX(n) - MIN(n), SUM(n - id) % 3 FROM t", "2|0")
+}
+
 func TestChangesNeedRights(t *testing.T) {
 	who := map[string]metadata.Privilege{
 		"reader": metadata.Select, "writer": metadata.Insert, "updater": metadata.Update, "editor": metadata.Update | metadata.Select,

@@ -26,7 +26,11 @@ func TestRowByRowRefusals(t *testing.T) {
 		"SELECT a.x FROM (SELECT @n := @n + 1 AS x FROM orders) a, (SELECT @n := 0) b",
 		"SELECT @unset := @unset + 1 FROM orders",
 		"SELECT @n := @d, LEFT('abc', @n) FROM orders",
-		"UPDATE orders SET amount = (@n := @n + 1)",
+		"UPDATE orders SET amount = 1 WHERE (@n := @n + 1) < 3",
+		"UPDATE orders SET amount = (SELECT @n := @n + 1)",
+		"UPDATE orders a JOIN customers b ON TRUE SET a.amount = (@n := @n + 1)",
+		"DELETE FROM orders WHERE (@n := @n + 1) < 3",
+		"INSERT INTO orders (order_id) VALUES (@n := @n + 1)",
 		"SELECT LAST_INSERT_ID(order_id) FROM orders GROUP BY region",
 	} {
 		wantKind(t, s, text, errs.NotSupported)
