@@ -204,17 +204,24 @@ func intDivide(ctx *Context, a, b Expr) (Expr, error) {
 	c := newCall("DIV", t, func(ev *evaluation) (*vector.Vec, error) {
 		out := ev.out(vector.I64)
 		xs, ys := decs(ev.ctx, ev.c.args[0].Type(), ev.args[0]), decs(ev.ctx, ev.c.args[1].Type(), ev.args[1])
+		// A decimal has room for 72 fraction digits: 1e-300 is none, but 0.
+		held := func(d dec) dec {
+			if d.scale > 72 {
+				return dec{d.rescale(72), 72}
+			}
+			return d
+		}
 		return out, ev.each(func(i int) error {
 			if ev.args[0].IsNull(i) {
 				out.SetNull(i)
 				return nil
 			}
-			x := xs(i)
+			x := held(xs(i))
 			if ev.args[1].IsNull(i) {
 				out.SetNull(i)
 				return nil
 			}
-			y := ys(i)
+			y := held(ys(i))
 			if y.unscaled.Sign() == 0 {
 				ev.zeroDivision(out, i)
 				return nil

@@ -149,7 +149,7 @@ func explicitCast(ctx *Context, e Expr, to Type) (Expr, error) {
 		if x := numberOfChoice(ctx, e, TDecimal(65, 30)); x != nil {
 			e = x
 		}
-	case to.Class == Int && e.Type().IsTemporal():
+	case to.Class == Int && (e.Type().IsTemporal() || e.Type().Class == Double):
 		if x := numberOfChoice(ctx, e, TBigInt); x != nil {
 			e = x
 		}
@@ -269,6 +269,11 @@ func castInt(ev *evaluation, from, to Type) (*vector.Vec, error) {
 		})
 		return out, nil
 	case Float, Double:
+		if calledFunction(ev.c.args[0]) && from.Class == Double {
+			if err := ev.wholeRange(); err != nil {
+				return nil, err
+			}
+		}
 		_, literal := ev.c.args[0].(*LiteralExpr)
 		ev.rows(func(i int) {
 			x, ok := roundToInt(floatAt(ev.args[0], i), false)

@@ -65,7 +65,45 @@ func convert(ctx *Context, e Expr, t Type) Expr {
 	if n := calledName(e); (t.Class == Double || t.Class == Decimal) && silentText[n] && isString(from) {
 		k = unwarned(k)
 	}
-	return fold(ctx, &call{name: "conv", inner: t.key(), args: []Expr{e}, typ: t, hidden: true, kern: k, safe: quietConversion(from, t)})
+	safe := quietConversion(from, t)
+	if t.Class == Int && from.Class == Double && calledFunction(e) {
+		k, safe = wholeOrFail(k), false
+	}
+	return fold(ctx, &call{name: "conv", inner: t.key(), args: []Expr{e}, typ: t, hidden: true, kern: k, safe: safe})
+}
+
+// calledFunction reports whether e is what a function or an operator gives, also when
+// it was computed already. CASE and IF give what their branches are.
+func calledFunction(e Expr) bool {
+	if l, ok := e.(*LiteralExpr); ok && l.folded != nil {
+		e = l.folded
+	}
+	c, ok := e.(*call)
+	return ok && !c.hidden && c.name != "CASE"
+}
+
+// wholeOrFail is a conversion of what a function gives to BIGINT. Out of its range it
+// is an error, as in MySQL, where columns and literals become the nearest one.
+func wholeOrFail(k kernel) kernel {
+	return func(ev *evaluation) (*vector.Vec, error) {
+		if err := ev.wholeRange(); err != nil {
+			return nil, err
+		}
+		return k(ev)
+	}
+}
+
+// wholeRange is an error when a double of the first argument is no BIGINT.
+func (ev *evaluation) wholeRange() error {
+	return ev.each(func(i int) error {
+		if ev.args[0].IsNull(i) {
+			return nil
+		}
+		if x := math.RoundToEven(floatAt(ev.args[0], i)); x >= 1<<63 || x < -1<<63 {
+			return errs.Userf(errs.OutOfRange, "BIGINT value is out of range in '%s'", ev.c.args[0].String())
+		}
+		return nil
+	})
 }
 
 // silentText names functions whose texts MySQL reads as numbers without a warning.

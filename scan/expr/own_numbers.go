@@ -17,7 +17,8 @@ func numberOfChoice(ctx *Context, e Expr, t Type) Expr {
 	default:
 		return nil
 	}
-	if from.Class != String && from.Class != Bytes && !from.IsTemporal() {
+	whole := from.Class == Double && t.Class == Int
+	if from.Class != String && from.Class != Bytes && !from.IsTemporal() && !whole {
 		return nil
 	}
 	x := e
@@ -44,7 +45,7 @@ func numberOfChoice(ctx *Context, e Expr, t Type) Expr {
 		}
 		own := numberSource(a)
 		inner := numberOfChoice(ctx, own, t)
-		differ = differ || own != a || inner != nil || hexLiteral(a)
+		differ = differ || own != a || inner != nil || hexLiteral(a) || whole && calledFunction(a)
 		if inner == nil {
 			inner = convert(ctx, own, t)
 		}

@@ -20,6 +20,7 @@ type parsed struct {
 	// partial: a date whose month or day is zero, which MySQL lets through in
 	// some places and this package refuses; kind is Null.
 	partial bool
+	notTime bool // with onlyDateTime: a number and text that goes on right behind it, which is no time either
 	invalid bool // a day that the month has not, or partial; kind is Null
 }
 
@@ -172,6 +173,9 @@ func parseDateTime(s []byte, onlyDateTime bool) (p parsed) {
 			}
 		}
 	}
+	if onlyDateTime && fields < 3 && !foundDelim && !internal {
+		return parsed{truncated: true, notTime: true}
+	}
 	if fields < 3 || date[1] > 12 || date[2] > 31 || date[3] > 23 || date[4] > 59 || date[5] > 59 {
 		return parsed{truncated: true}
 	}
@@ -269,7 +273,7 @@ func parseTime(s []byte) (p parsed) {
 			return d
 		} else if d.invalid {
 			return parsed{kind: Time, us: d.us, fsp: d.fsp} // a date that is none has a time of day
-		} else if looksDateTime(s[at:]) {
+		} else if d.notTime || looksDateTime(s[at:]) {
 			return d
 		}
 	}
