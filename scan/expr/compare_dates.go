@@ -36,6 +36,13 @@ func dateTextFor(other Expr) dateText {
 	return d
 }
 
+// dateTextNamed is how texts are read beside a date that warnings name whatever it is.
+func dateTextNamed(date Expr) dateText {
+	d := dateTextFor(date)
+	d.named = lastName(date.String())
+	return d
+}
+
 // read reads e as d says; other types than texts are converted as everywhere.
 func (d dateText) read(ctx *Context, e Expr) Expr {
 	from := e.Type()

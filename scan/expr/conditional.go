@@ -30,6 +30,12 @@ func init() {
 	register(&function{name: "NULLIF", min: 2, max: 2, class: "control", usage: "NULLIF(x, y)", doc: "NULL where x = y, else x.",
 		resolve: func(ctx *Context, args []Expr) (Expr, error) {
 			l, r := yearConstants(args[0], args[1])
+			switch {
+			case isDated(l) && isString(r.Type()) && !IsConst(r):
+				r = dateTextNamed(l).read(ctx, r)
+			case isDated(r) && isString(l.Type()) && !IsConst(l):
+				l = dateTextNamed(r).read(ctx, l)
+			}
 			eq, err := compareFor(ctx, "nullif", "=", l, r)
 			if err != nil {
 				return nil, err
@@ -256,182 +262,6 @@ func coalesceKernel(ev *evaluation) (*vector.Vec, error) {
 		return vector.NewNull(kind, ev.n), nil
 	}
 	return out, nil
-}
-
-// extreme resolves GREATEST and LEAST.
-func extreme(ctx *Context, name string, args []Expr) (Expr, error) {
-	dated, other, json := false, false, false
-	for _, a := range args {
-		switch t := a.Type(); {
-		case t.Class == JSON:
-			json, other = true, true
-		case isDated(a):
-			dated = true
-		case t.Class != Time && t.Class != Null:
-			other = true
-		}
-	}
-	switch {
-	case dated && json:
-		return nil, errs.Unsupportedf(-1, "%s of dates and JSON", name)
-	case dated && other:
-		return extremeDate(ctx, name, args)
-	case json:
-		// MySQL compares the texts and says so.
-		ctx.warn("Warning", errs.NotSupported, "This version of MySQL doesn't yet support 'comparison of JSON in the LEAST and GREATEST operators'")
-		args = append([]Expr(nil), args...)
-		for i, a := range args {
-			args[i] = asText(ctx, a)
-		}
-	}
-	values, t, err := unifyFor(ctx, strings.ToLower(name), args)
-	if err != nil {
-		return nil, err
-	}
-	if t.Class == Nested || t.Class == Bit {
-		return nil, errs.Unsupportedf(-1, "%s of such values", name)
-	}
-	toldExtreme(args, &t)
-	if t.Class == Null {
-		return Literal(NullValue()), nil
-	}
-	if t.Class == Bool || t.Class == Int && t.Width < 8 {
-		w := TBigInt
-		w.Unsigned = t.Unsigned
-		if t.Class == Bool {
-			t = w
-		}
-		for i := range values {
-			values[i] = convert(ctx, values[i], t)
-		}
-	}
-	order := comparer(t)
-	want := 1
-	if name == "LEAST" {
-		want = -1
-	}
-	return newCall(name, t, func(ev *evaluation) (*vector.Vec, error) {
-		out := vector.NewFlat(t.Physical(), ev.n)
-		best := make([]uint8, ev.n)
-		ev.rows(func(i int) {
-			for k := 1; k < len(ev.args); k++ {
-				// Of equal texts GREATEST is the last, LEAST the first.
-				if s := sign(order(ev.args[k], i, ev.args[best[i]], i)); s == want || s == 0 && want > 0 {
-					best[i] = uint8(k)
-				}
-			}
-		})
-		for k, v := range ev.args {
-			var sel []uint16
-			ev.rows(func(i int) {
-				if int(best[i]) == k {
-					sel = append(sel, uint16(i))
-				}
-			})
-			if len(sel) > 0 {
-				out.SetRows(v, sel)
-			}
-		}
-		out.Valid = ev.valid
-		return out, nil
-	}, values...), nil
-}
-
-// extremeDate is GREATEST or LEAST of dates and other values: all are compared
-// as DATETIME(6), and the result is a text, of a DATE if no argument has a time,
-// else with as many fraction digits as the argument that has the most. Values
-// that are no dates have no place in that order: MySQL answers with dates that do
-// not exist, here they are refused.
-func extremeDate(ctx *Context, name string, args []Expr) (Expr, error) {
-	_, t, err := unifyFor(ctx, strings.ToLower(name), args)
-	if err != nil {
-		return nil, err
-	}
-	shown := TDate
-	var dated Expr
-	digits := 0
-	for _, a := range args {
-		digits = max(digits, secondsDigits(a))
-		if !isDated(a) {
-			continue
-		}
-		if dated == nil {
-			dated = a
-		}
-		if a.Type().Class != Date {
-			shown = TDateTime(0)
-		}
-	}
-	if shown.Class == DateTime {
-		shown.Scale = digits
-	}
-	at := TDateTime(6)
-	values := make([]Expr, len(args))
-	for i, a := range args {
-		if ta := a.Type(); ta.IsTemporal() || ta.Class == Null {
-			values[i] = convert(ctx, a, at)
-			continue
-		}
-		if l, ok := a.(*LiteralExpr); ok && isString(l.Type()) && !l.Val.IsNull() && isColumn(dated) {
-			if p := parseDateTime(l.Val.Vec.Bytes(0), false); p.kind == Null && !p.partial {
-				return nil, errs.Userf(errs.WrongValue, "Incorrect %s value: '%s'", dated.Type().sqlName(), shownText(l))
-			}
-		}
-		values[i] = dateOrRefuse(ctx, name, a)
-	}
-	best, err := Call(ctx, name, values...)
-	if err != nil {
-		return nil, err
-	}
-	t.Length = displayLength(shown)
-	toldExtreme(args, &t)
-	return convert(ctx, convert(ctx, best, shown), t), nil
-}
-
-// secondsDigits is how many fraction digits of seconds a value may have.
-func secondsDigits(e Expr) int {
-	t := e.Type()
-	switch {
-	case t.IsTemporal() && t.Class != Date, t.Class == Decimal:
-		return min(t.Scale, 6)
-	case isString(t):
-		if l, ok := e.(*LiteralExpr); ok && !l.Val.IsNull() {
-			return min(parseDateTime(l.Val.Vec.Bytes(0), false).fsp, 6)
-		}
-		return 6
-	case t.Class == Float, t.Class == Double:
-		return 6
-	}
-	return 0
-}
-
-// shownText is a constant's text for a message.
-func shownText(l *LiteralExpr) string {
-	return shown(AppendText(nil, l.Val.Type, l.Val.Vec, 0, nil))
-}
-
-// dateOrRefuse converts to DATETIME(6) and refuses what is no date.
-func dateOrRefuse(ctx *Context, name string, e Expr) Expr {
-	c := newCall("conv", TDateTime(6), func(ev *evaluation) (*vector.Vec, error) {
-		out := ev.out(vector.I64)
-		from := ev.c.args[0].Type()
-		quiet := ev.ctx.quiet()
-		f := dateTimes(quiet, from, ev.args[0], "datetime")
-		return out, ev.each(func(i int) error {
-			p, ok := f(i)
-			us := p.rounded(6, false)
-			if !ok || !validDateTime(us) {
-				return errs.Unsupportedf(-1, "%s of dates and '%s', which is no date", name, shown(texts(ev.ctx, from, ev.args[0])(i)))
-			}
-			if p.truncated {
-				ev.ctx.badDate("datetime", p, from, texts(ev.ctx, from, ev.args[0])(i))
-			}
-			out.I64s[i] = us
-			return nil
-		})
-	}, e)
-	c.hidden, c.inner = true, "date for "+name
-	return c
 }
 
 func interval(ctx *Context, args []Expr) (Expr, error) {

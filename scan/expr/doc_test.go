@@ -43,7 +43,7 @@ _unicode_ci, _unicode_520_ci; ascii_general_ci, ascii_bin, latin1_swedish_ci, la
 Differences from MySQL on purpose (` + "`server/mysql/semantics_differences_test.go`" + ` has the cases):
 
 * A value of CASE or IF has the fraction digits of its branch where it is shown or made a text (IF(a, 1.50, 2) shows 2), as in MySQL; one of a derived table or with an average has those of its column, as MySQL shows values that it keeps in a temporary table.
-* GREATEST and LEAST of dates and values that are none are refused: MySQL answers with dates that do not exist. JSON made from dates, times or binary strings is not compared.
+* GREATEST of DATEs and a value that is none is refused: MySQL answers with a date that does not exist. JSON made from dates, times or binary strings is not compared.
 * Dates whose month or day is zero, and days that a month does not have, are refused whatever sql_mode allows; INSERT IGNORE stores NULL instead of a zero date.
 * Decimals of more than 76 digits in between are refused. So are \X, \N{name} and some properties in regular expressions; a match that takes too many steps is error 3699, as in MySQL.
 * Time zones keep their rules after 2037, where MySQL's tables of them end. A TIME as a date counts from today's midnight; MySQL 9.7 counts negative and long ones from the time of day.

@@ -102,7 +102,7 @@ var codeNames = map[byte]string{typeTiny: "TINY", typeShort: "SHORT", typeInt24:
 type differ struct {
 	t           *testing.T
 	total, same int
-	reasons     map[string]string
+	reasons     differences
 }
 
 func (d *differ) check(id, sql, got, want string) {
@@ -111,7 +111,7 @@ func (d *differ) check(id, sql, got, want string) {
 	reason, known := d.reasons[id]
 	switch {
 	case got == want && known:
-		d.t.Errorf("%s is told as MySQL tells it now: strike it from the list of differences (%s)", id, reason)
+		d.t.Errorf("%s is told as MySQL tells it now: strike it from the list of differences (%v)", id, reason)
 	case got != want && !known:
 		d.t.Errorf("%s: %s\n   got  %s\n   want %s", id, sql, got, want)
 	}
