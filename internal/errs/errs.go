@@ -114,6 +114,7 @@ const (
 	InvalidJSON      Kind = "invalid json"                     // 3140
 	IncorrectDecimal Kind = "incorrect decimal"                // 1366
 	BitLength        Kind = "bit operands of unequal length"   // 3513
+	LongBitOperand   Kind = "bit aggregate of long strings"    // 3514
 	InvalidRegexp    Kind = "invalid regexp"                   // 3685
 	PacketTooLarge   Kind = "packet too large"                 // 1153
 	WrongFieldSpec   Kind = "wrong column type"                // 1063

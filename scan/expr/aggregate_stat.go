@@ -112,10 +112,10 @@ func newBitAggregate(ctx *Context, s AggregateSpec) (Aggregate, error) {
 	if s.Distinct {
 		return nil, errs.Userf(errs.Syntax, "%s takes no DISTINCT", upper(s.Name))
 	}
-	if err := noBinaryBits(x); err != nil {
-		return nil, err
-	}
 	name := upper(s.Name)
+	if binaryBits(x) && x.Type().Class == Bytes {
+		return newBytesBitAggregate(name, x)
+	}
 	return &aggregate{name: name, typ: TUint64.NotNull(), args: []Expr{convert(ctx, x, bitInt(x))}, state: func(*Context) State { return &bitState{name: name} }}, nil
 }
 
@@ -162,12 +162,4 @@ func (s *bitState) Result(from, to int) (*vector.Vec, error) {
 	out := vector.NewFlat(vector.I64, to-from)
 	copy(out.I64s, s.values[from:to])
 	return out, nil
-}
-
-// noBinaryBits refuses bit aggregates of binary strings.
-func noBinaryBits(x Expr) error {
-	if binaryBits(x) && x.Type().Class == Bytes {
-		return errs.Unsupportedf(-1, "bit aggregates of binary strings")
-	}
-	return nil
 }

@@ -49,8 +49,15 @@ func (s *spec) call(ctx *Context, args []Expr) (Expr, error) {
 	}
 	if t.Class == Bytes {
 		for i, x := range xs {
-			if xt := x.Type(); xt.Class == String && charsetOf(xt.Collation) == "latin1" && s.kinds[min(i, len(s.kinds)-1)] == 't' {
+			if xt := x.Type(); codingOf(xt) != nil && s.name != "FROM_BASE64" && s.kinds[min(i, len(s.kinds)-1)] == 't' {
 				xs[i] = convert(ctx, x, TBytes(xt.Length))
+			}
+		}
+	}
+	if codingOf(t) != nil {
+		for i, x := range xs {
+			if x.Type().Class == Bytes && s.kinds[min(i, len(s.kinds)-1)] == 't' {
+				xs[i] = convert(ctx, x, t)
 			}
 		}
 	}
@@ -164,12 +171,28 @@ func retFirst(length func(args []Expr) int) retFunc {
 		at := []int{0}
 		for i, a := range args {
 			t := a.Type()
-			if i > 0 && (isString(t) && t.Collation != "" && charsetOf(t.Collation) != charsetOf(args[0].Type().Collation)) {
+			if i > 0 && (isString(t) && t.Collation != "" && charsetOf(t.Collation) != charsetOf(args[0].Type().Collation)) && !literalIn(args[0].Type(), a) {
 				at = append(at, i)
 			}
 		}
 		return retText(length, at...)(ctx, op, args)
 	}
+}
+
+// literalIn reports whether e is a literal that the character set of another text has:
+// it takes that text's collation.
+func literalIn(t Type, e Expr) bool {
+	l, ok := e.(*LiteralExpr)
+	own := codingOf(t)
+	if !ok || own == nil || e.Type().Class != String || l.Val.IsNull() || e.Type().Coercibility < t.Coercibility {
+		return false
+	}
+	for _, r := range string(l.Val.Vec.Bytes(0)) {
+		if !own.has(r) {
+			return false
+		}
+	}
+	return true
 }
 
 // retPlain is text in the connection's collation.

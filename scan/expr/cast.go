@@ -2,6 +2,7 @@ package expr
 
 import (
 	"bytes"
+	"fmt"
 	"math"
 	"math/big"
 	"strconv"
@@ -194,7 +195,7 @@ func explicitCast(ctx *Context, e Expr, to Type) (Expr, error) {
 	}
 	cast := func(t Type, k kernel) *call {
 		c := newCall("CAST", t, k, e)
-		c.inner = " as " + t.key()
+		c.inner = fmt.Sprintf(" as %s %d %d", t.key(), t.Precision, length) // precision and length change values
 		c.text = "cast(" + e.String() + " as " + castName(t) + ")"
 		return c
 	}
@@ -343,11 +344,34 @@ func castDecimal(ev *evaluation, from, to Type, item string) (*vector.Vec, error
 	return out, nil
 }
 
+// CastNoting is Cast to the type of a column of a recursive query; of decimals that
+// lose digits it notes so, as MySQL does.
+func CastNoting(ctx *Context, e Expr, to Type, column string) (Expr, error) {
+	x, err := Cast(ctx, e, to)
+	from := e.Type()
+	if err != nil || from.Class != Decimal || to.Class != Decimal || from.Scale <= to.Scale {
+		return x, err
+	}
+	c := newCall("conv", x.Type(), func(ev *evaluation) (*vector.Vec, error) {
+		cast, exact := ev.c.args[0].Type(), ev.c.args[1].Type()
+		ev.rows(func(i int) {
+			if decAt(cast, ev.args[0], i).rescale(exact.Scale).Cmp(decAt(exact, ev.args[1], i).unscaled) != 0 {
+				ev.ctx.warn("Note", errs.DataTruncated, "Data truncated for column '%s' at row 1", column)
+			}
+		})
+		return ev.args[0], nil
+	}, x, e)
+	c.typ.Nullable = x.Type().Nullable
+	c.hidden, c.inner = true, "noting lost digits"
+	return c, nil
+}
+
 // castText cuts to a length in characters and converts to the character set.
 func castText(ev *evaluation, from, to Type, length int) (*vector.Vec, error) {
 	a := ev.args[0]
 	cs := charsetOf(to.Collation)
-	narrow := cs == "latin1" || cs == "ascii" || cs == "utf8mb3"
+	narrow := cs == "latin1" || cs == "ascii" || cs == "utf8mb3" || cs == "ucs2"
+	own := codingOf(to)
 	if from.Class == String && length < 0 && !narrow {
 		return a, nil
 	}
@@ -358,8 +382,13 @@ func castText(ev *evaluation, from, to Type, length int) (*vector.Vec, error) {
 		s := f(i)
 		if from.Class == Bytes {
 			switch {
-			case cs == "latin1":
-				s = []byte(latin1ToUTF8(string(s)))
+			case own != nil:
+				var bad []byte
+				if s, bad = own.text(nil, s); bad != nil {
+					ev.ctx.warn("Warning", errs.InvalidCharacter, "Invalid %s character string: '%s'", cs, strings.ToUpper(hexLower(bad)))
+					out.SetNull(i)
+					return
+				}
 			case cs == "ascii":
 				s = asciiOnly(nil, s)
 			case !utf8.Valid(s):
@@ -404,7 +433,7 @@ func toCharset(dst, s []byte, cs string) []byte {
 			_, ok = latin1Byte(r)
 		case "ascii":
 			ok = r < utf8.RuneSelf
-		case "utf8mb3":
+		case "utf8mb3", "ucs2":
 			ok = r <= 0xFFFF
 		}
 		if ok {
@@ -442,11 +471,11 @@ func castBytes(ev *evaluation, from Type, length int) (*vector.Vec, error) {
 	}
 	out := ev.out(vector.Str)
 	f := texts(ev.ctx, from, a)
-	latin1 := from.Class == String && charsetOf(from.Collation) == "latin1"
+	own := codingOf(from)
 	ev.rows(func(i int) {
 		s := f(i)
-		if latin1 {
-			s = encodeLatin1(s)
+		if own != nil {
+			s = own.encode(nil, s)
 		}
 		switch {
 		case length >= 0 && len(s) > length:
@@ -458,20 +487,6 @@ func castBytes(ev *evaluation, from Type, length int) (*vector.Vec, error) {
 		out.SetBytes(i, s)
 	})
 	return out, nil
-}
-
-func encodeLatin1(s []byte) []byte {
-	out := make([]byte, 0, len(s))
-	for len(s) > 0 {
-		r, n := utf8.DecodeRune(s)
-		b, ok := latin1Byte(r)
-		if !ok {
-			b = '?'
-		}
-		out = append(out, b)
-		s = s[n:]
-	}
-	return out
 }
 
 // castYear converts to YEAR: 1901 to 2155, two digits as 1970 to 2069.
@@ -562,9 +577,7 @@ func convertUsing(ctx *Context, x Expr, charset string) (Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	if charset == "utf8mb3" || charset == "utf8" {
-		ctx.warn("Warning", errs.Deprecated, "'utf8mb3' is deprecated and will be removed in a future release. Please use utf8mb4 instead")
-	}
+	warnOfCharset(ctx, charset)
 	if charset == ctx.charset() {
 		c = ctx.collation()
 	}

@@ -66,16 +66,25 @@ func init() {
 	add("latin1_swedish_ci", true, false, byLatin1Swedish)
 	add("latin1_general_ci", true, false, byLatin1General)
 	add("latin1_bin", true, true, byBytes)
+	for _, cs := range []string{"ucs2", "utf16", "utf16le", "utf32"} {
+		add(cs+"_general_ci", true, false, byGeneral)
+		add(cs+"_bin", true, true, byBytes)
+		if cs != "utf16le" {
+			add(cs+"_unicode_ci", true, false, byUCA400)
+			add(cs+"_unicode_520_ci", true, false, byUCA520)
+		}
+	}
 }
 
 // Character sets by their default collation.
 var charsets = map[string]string{
 	"utf8mb4": "utf8mb4_0900_ai_ci", "utf8mb3": "utf8mb3_general_ci", "utf8": "utf8mb3_general_ci",
 	"latin1": "latin1_swedish_ci", "ascii": "ascii_general_ci", "binary": "binary",
+	"ucs2": "ucs2_general_ci", "utf16": "utf16_general_ci", "utf16le": "utf16le_general_ci", "utf32": "utf32_general_ci",
 }
 
 // Character sets that MySQL knows and that are refused.
-var otherCharsets = " ucs2 utf32 utf16 utf16le latin2 latin5 latin7 cp1250 cp1251 cp1256 cp1257 gb18030 gb2312 gbk ujis tis620 swe7 sjis macroman macce koi8u koi8r keybcs2 hp8 hebrew greek geostd8 euckr eucjpms dec8 cp932 cp866 cp852 cp850 big5 armscii8 "
+var otherCharsets = " latin2 latin5 latin7 cp1250 cp1251 cp1256 cp1257 gb18030 gb2312 gbk ujis tis620 swe7 sjis macroman macce koi8u koi8r keybcs2 hp8 hebrew greek geostd8 euckr eucjpms dec8 cp932 cp866 cp852 cp850 big5 armscii8 "
 
 // findCollation returns a collation by name. Errors: errs.UnknownCollation, or
 // Unsupported for those that MySQL has and this package has not.

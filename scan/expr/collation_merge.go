@@ -84,7 +84,7 @@ func aggregateCollations(op string, compared bool, ts []Type) (Type, error) {
 		if csA != csB {
 			// A character set that contains the other wins unless the other's
 			// collation is stronger and its text can be converted.
-			aUni, bUni := strings.HasPrefix(csA, "utf8"), strings.HasPrefix(csB, "utf8")
+			aUni, bUni := unicodeCharset(csA), unicodeCharset(csB)
 			switch {
 			case superset(csA, csB) && (out.Coercibility < t.Coercibility || out.Coercibility == t.Coercibility && aUni):
 			case superset(csB, csA) && (t.Coercibility < out.Coercibility || t.Coercibility == out.Coercibility && bUni):
@@ -128,11 +128,14 @@ func superset(a, b string) bool {
 	switch a {
 	case "utf8mb4":
 		return b != "utf8mb4"
-	case "utf8mb3":
-		return b != "utf8mb4" && b != "utf8mb3"
+	case "utf32":
+		return b != "utf8mb4" && b != "utf32"
 	}
-	return false
+	return unicodeCharset(a) && !unicodeCharset(b)
 }
+
+// unicodeCharset reports whether a character set has Unicode's characters.
+func unicodeCharset(name string) bool { return strings.HasPrefix(name, "utf") || name == "ucs2" }
 
 var coercibilityNames = [...]string{"EXPLICIT", "NONE", "IMPLICIT", "SYSCONST", "COERCIBLE", "NUMERIC", "IGNORABLE"}
 

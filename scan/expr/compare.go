@@ -88,6 +88,11 @@ func comparable2(ctx *Context, op string, a, b Expr) (x, y Expr, t Type, err err
 	case ta.IsTemporal() || tb.IsTemporal():
 		return comparableTemporal(ctx, a, b)
 	}
+	if isColumn(a) && a.Type().Class == Decimal {
+		b = bytesWithoutNumber(ctx, b)
+	} else if isColumn(b) && b.Type().Class == Decimal {
+		a = bytesWithoutNumber(ctx, a)
+	}
 	na, nb := numeric(a), numeric(b)
 	// A constant text compared with an integer column is an integer when it is
 	// exactly one: doubles lose digits of a BIGINT.
@@ -128,6 +133,22 @@ func isColumn(e Expr) bool {
 func constText(e Expr) bool {
 	l, ok := e.(*LiteralExpr)
 	return ok && l.Val.Type.Class == String && !l.Val.IsNull()
+}
+
+// bytesWithoutNumber is 0 for a constant binary string that begins with no number,
+// beside a DECIMAL column, with MySQL's warning about it; others come back.
+func bytesWithoutNumber(ctx *Context, e Expr) Expr {
+	l, ok := e.(*LiteralExpr)
+	if !ok || l.hex || l.Type().Class != Bytes || l.Val.IsNull() {
+		return e
+	}
+	if start, end := numberPrefix(l.Val.Vec.Bytes(0)); start != end {
+		return e
+	}
+	ctx.warn("Warning", errs.IncorrectDecimal, "Incorrect DECIMAL value: '0' for column '' at row -1")
+	zero := Literal(IntValue(0))
+	zero.folded = e
+	return zero
 }
 
 func textAsInt(e Expr, unsigned bool) *LiteralExpr {
@@ -230,7 +251,7 @@ func comparableTemporal(ctx *Context, a, b Expr) (Expr, Expr, Type, error) {
 	constant = constant && !l.Val.IsNull() && !strings.HasPrefix(l.text, "@") // a user variable may be no date
 	if isString(tb) {
 		if ta.Class == Time {
-			if constant {
+			if constant && isColumn(a) {
 				switch p := parseTime(l.Val.Vec.Bytes(0)); p.kind {
 				case Time:
 					return both(TTime(6))

@@ -162,7 +162,7 @@ func sameRepresentation(a, b Type) bool {
 	case Double, Float:
 		return a.Class == b.Class
 	case String, Bytes:
-		if b.Class == Bytes && a.Class == String && charsetOf(a.Collation) == "latin1" {
+		if b.Class == Bytes && codingOf(a) != nil || a.Class == Bytes && codingOf(b) != nil {
 			return false
 		}
 		return a.Class == String || a.Class == Bytes || a.Class == Enum || a.Class == Set || a.Class == JSON
@@ -428,15 +428,27 @@ func toText(ev *evaluation) (*vector.Vec, error) {
 	out := ev.out(vector.Str)
 	from := ev.c.args[0].Type()
 	f := texts(ev.ctx, from, ev.args[0])
-	latin1 := ev.c.typ.Class == Bytes && from.Class == String
-	ev.rows(func(i int) {
+	encoded := ev.c.typ.Class == Bytes && codingOf(from) != nil
+	own := codingOf(ev.c.typ)
+	if from.Class != Bytes {
+		own = nil
+	}
+	return out, ev.each(func(i int) error {
 		s := f(i)
-		if latin1 {
+		switch {
+		case encoded:
 			s = storedBytes(from, s)
+		case own != nil:
+			text, bad := own.text(nil, s)
+			if bad != nil {
+				cs := charsetOf(ev.c.typ.Collation)
+				return errs.Userf(errs.InvalidCharacter, "Invalid %s character string: '%s'", cs, strings.ToUpper(hexLower(bad)))
+			}
+			s = text
 		}
 		out.SetBytes(i, s)
+		return nil
 	})
-	return out, nil
 }
 
 // intDigits is the number of digits of an integer type, as decimals count it.

@@ -99,7 +99,13 @@ func dateAdd(ctx *Context, name string, d, n, unitName Expr) (Expr, error) {
 	if kind == 'i' && n.Type().Class == Decimal {
 		n = toNumeric(ctx, n)
 	}
-	c := newCall(name, ret, nil, d, argument(ctx, kind, n))
+	n = argument(ctx, kind, n)
+	if k, ok := n.(*call); ok && noDateText(d) {
+		quiet := *k // MySQL does not look at the interval
+		quiet.kern = unwarned(k.kern)
+		n = &quiet
+	}
+	c := newCall(name, ret, nil, d, n)
 	c.inner = uname
 	c.nullable()
 	c.kern = func(ev *evaluation) (*vector.Vec, error) {
@@ -184,6 +190,12 @@ func dateAdd(ctx *Context, name string, d, n, unitName Expr) (Expr, error) {
 		})
 	}
 	return c, nil
+}
+
+// noDateText reports whether e is a literal text that is no date.
+func noDateText(e Expr) bool {
+	l, ok := e.(*LiteralExpr)
+	return ok && isString(l.Type()) && !l.Val.IsNull() && parseDateTime(l.Val.Vec.Bytes(0), false).kind == Null
 }
 
 // addSpan moves a date-time; ok is false beyond the years 0 to 9999.

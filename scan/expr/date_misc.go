@@ -149,6 +149,7 @@ func init() {
 				})
 				return out, nil
 			}, convert(ctx, args[0], TDateTime(6)), convert(ctx, args[1], TTime(6)))
+			c.text = "timestamp(" + joinText(args) + ")"
 			return c.nullable(), nil
 		}})
 	fn(spec{name: "DATEDIFF", min: 2, max: 2, class: "date", usage: "DATEDIFF(a, b)", doc: "Days from b to a; times of day do not count.", kinds: "D", ret: retInt,

@@ -38,7 +38,7 @@ Unless its line says otherwise a function is NULL where an argument is. CAST and
 REAL, CHAR, NCHAR, BINARY, DATE, DATETIME, TIME, YEAR and JSON.
 
 Collations: utf8mb4_0900_ai_ci, utf8mb4_0900_as_ci, utf8mb4_0900_as_cs, utf8mb4_0900_bin, and of utf8mb4 and utf8mb3 _bin, _general_ci,
-_unicode_ci, _unicode_520_ci; ascii_general_ci, ascii_bin, latin1_swedish_ci, latin1_general_ci, latin1_bin; binary. Languages' own are refused by name.
+_unicode_ci, _unicode_520_ci; ascii_general_ci, ascii_bin, latin1_swedish_ci, latin1_general_ci, latin1_bin; _general_ci, _bin, _unicode_ci and _unicode_520_ci of utf16, utf32 and ucs2, utf16le_general_ci, utf16le_bin; binary. Languages' own are refused by name.
 
 Differences from MySQL on purpose (` + "`server/mysql/semantics_differences_test.go`" + ` has the cases):
 

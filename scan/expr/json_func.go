@@ -124,6 +124,9 @@ func jsonFn(f jsonFunc) {
 					}
 				}
 			}
+			if f.name == "JSON_SCHEMA_VALID" && args[0].Type().Class == Null && IsConst(args[0]) {
+				return Literal(NullValue()), nil // MySQL decides it before the statement runs
+			}
 			t := f.ret(ctx)
 			c := newCall(f.name, t, nil, args...)
 			c.nulls, c.typ.Nullable = true, true

@@ -216,8 +216,15 @@ func stringLiteral(ctx *Context, e *syntax.StringLit) (Expr, error) {
 		return nil, err
 	}
 	s := e.Value
-	if e.Charset == "latin1" {
-		s = latin1ToUTF8(s)
+	if e.Charset == "ucs2" {
+		warnOfCharset(ctx, e.Charset)
+	}
+	if own := codings[e.Charset]; own != nil {
+		text, bad := own.text(nil, []byte(s))
+		if bad != nil {
+			return nil, errs.Userf(errs.InvalidCharacter, "Invalid %s character string: '%s'", e.Charset, strings.ToUpper(hexLower(bad)))
+		}
+		s = string(text)
 	} else if !utf8.ValidString(s) {
 		return nil, errs.Userf(errs.InvalidCharacter, "Invalid %s character string: '%s'", e.Charset, strings.ToUpper(hexLower([]byte(firstInvalid(s)))))
 	}
@@ -226,15 +233,6 @@ func stringLiteral(ctx *Context, e *syntax.StringLit) (Expr, error) {
 
 // charset is character_set_connection.
 func (c *Context) charset() string { return charsetOf(c.collation()) }
-
-// latin1ToUTF8 decodes bytes as MySQL's latin1, which is Windows-1252.
-func latin1ToUTF8(s string) string {
-	var b strings.Builder
-	for i := range len(s) {
-		b.WriteRune(latin1Rune(s[i]))
-	}
-	return b.String()
-}
 
 // firstInvalid returns what follows the valid prefix of s, at most six bytes.
 func firstInvalid(s string) string {

@@ -376,7 +376,7 @@ func init() {
 					}
 					var dst []byte
 					for _, r := range string(s) {
-						if c.charset == "utf8mb4" {
+						if c.charset != "utf8mb3" && c.charset != "ucs2" {
 							dst = append(dst, byte(r>>16))
 						}
 						dst = append(dst, byte(r>>8), byte(r))

@@ -74,8 +74,8 @@ func textOf(f func(ev *evaluation, dst, s []byte) []byte) body {
 
 // stored is the text in its character set's bytes.
 func storedBytes(t Type, s []byte) []byte {
-	if t.Class == String && charsetOf(t.Collation) == "latin1" {
-		return encodeLatin1(s)
+	if own := codingOf(t); own != nil {
+		return own.encode(nil, s)
 	}
 	return s
 }
@@ -98,10 +98,9 @@ func init() {
 		})})
 	fn(spec{name: "ORD", min: 1, max: 1, class: "string", usage: "ORD(s)", doc: "The bytes of the first character as a number.", kinds: "t", ret: retInt,
 		body: intOf(func(ev *evaluation, s []byte) int64 {
-			s = storedBytes(ev.c.args[0].Type(), s)
-			n := offsetOf(s, 1, ev.isBinary(0) || charsetOf(ev.c.args[0].Type().Collation) == "latin1")
+			s = storedBytes(ev.c.args[0].Type(), s[:offsetOf(s, 1, ev.isBinary(0))])
 			var x int64
-			for _, b := range s[:n] {
+			for _, b := range s {
 				x = x<<8 | int64(b)
 			}
 			return x

@@ -138,6 +138,8 @@ func maxBytes(t Type) int {
 		switch charsetOf(t.Collation) {
 		case "latin1", "ascii", "binary":
 			return 1
+		case "ucs2":
+			return 2
 		case "utf8mb3":
 			return 3
 		}

@@ -1,7 +1,10 @@
 package expr
 
 import (
+	"strconv"
+
 	"github.com/thermocline/thermocline/internal/errs"
+	"github.com/thermocline/thermocline/internal/vector"
 )
 
 // unify casts expressions to the type that COALESCE, CASE, IF, UNION and IN
@@ -249,4 +252,33 @@ func mergeInts(a, b Type) Type {
 	}
 	t.Width = map[int]int{1: 2, 2: 3, 3: 4, 4: 8}[u.Width]
 	return t
+}
+
+// FloatInTexts is the text of a FLOAT in a text column of a set operation. MySQL shows
+// the digits of the DOUBLE there, as many as the column's width t.Length has place for,
+// unlike CONCAT and CAST, which show the FLOAT's own. Other values, and those of columns
+// of more than 512 characters, which are a TEXT, come back as they were unified.
+func FloatInTexts(ctx *Context, e, unified Expr, t Type) Expr {
+	if e.Type().Class != Float || e.Type().Scale != NotFixed || !isString(t) || t.Length < 0 || t.Length > 512 {
+		return unified
+	}
+	c := newCall("conv", unified.Type(), func(ev *evaluation) (*vector.Vec, error) {
+		out := ev.out(vector.Str)
+		double := vector.NewFlat(vector.F64, 1)
+		var buf []byte
+		ev.rows(func(i int) {
+			x := floatAt(ev.args[0], i)
+			double.F64s[0] = x
+			buf = AppendText(buf[:0], TDouble, double, 0, nil)
+			for digits := 16; len(buf) > t.Length && digits > 0; digits-- {
+				double.F64s[0], _ = strconv.ParseFloat(strconv.FormatFloat(x, 'e', digits-1, 64), 64)
+				buf = AppendText(buf[:0], TDouble, double, 0, nil)
+			}
+			out.SetBytes(i, buf)
+		})
+		return out, nil
+	}, e)
+	c.typ.Nullable = unified.Type().Nullable
+	c.hidden, c.inner = true, "FLOAT in texts"
+	return fold(ctx, c)
 }

@@ -111,6 +111,7 @@ var kinds = map[errs.Kind]code{
 	errs.InvalidJSON:      {3140, "22032"},
 	errs.IncorrectDecimal: {1366, "HY000"},
 	errs.BitLength:        {3513, "HY000"},
+	errs.LongBitOperand:   {3514, "HY000"},
 	errs.InvalidRegexp:    {3685, "HY000"},
 	errs.PacketTooLarge:   {1153, "08S01"},
 	errs.WrongFieldSpec:   {1063, "42000"},

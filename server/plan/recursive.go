@@ -122,7 +122,7 @@ func (b *binder) recursive(c *cte) (*result, error) {
 			if t.Class == expr.String {
 				t.Length = -1 // the length is checked, not cut
 			}
-			if x, err = expr.Cast(b.env.Expr, x, t); err != nil {
+			if x, err = expr.CastNoting(b.env.Expr, x, t, out.cols[i].Name); err != nil {
 				return nil, positioned(err, q.Pos())
 			}
 		}

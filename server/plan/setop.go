@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"slices"
+
 	"github.com/thermocline/thermocline/internal/errs"
 	"github.com/thermocline/thermocline/internal/syntax"
 	"github.com/thermocline/thermocline/scan/expr"
@@ -133,9 +135,13 @@ func (b *binder) unifySets(n *setNode, unify func(*expr.Context, ...expr.Expr) (
 			es[i] = b.value(o.leaf, c)
 			nullable = nullable || es[i].Type().Nullable
 		}
+		operands := slices.Clone(es)
 		es, t, err := unify(b.env.Expr, es...)
 		if err != nil {
 			return nil, positioned(err, n.pos)
+		}
+		for i := range es {
+			es[i] = expr.FloatInTexts(b.env.Expr, operands[i], es[i], t)
 		}
 		t.Nullable = nullable
 		if t.Class == expr.Null { // NULLs only
