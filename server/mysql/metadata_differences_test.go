@@ -53,9 +53,6 @@ func init() {
 	add("GREATEST of BIT, of dates and JSON, and of dates and texts that are none is refused",
 		port("BIT beside other values"), `
 			pair-430-greatest pair-451-greatest`)
-	add("a FLOAT(M,D) or DOUBLE(M,D) column keeps the digits that it was given, and shows D of them",
-		port("FLOAT(M,D) and ZEROFILL"), `
-			column-c_float_7_3-binary column-c_double_10_4-binary`)
 	add("lake tables have no columns of the types POINT and VECTOR(n)",
 		port("Column types"), `
 			column-c_point column-c_vector`)
