@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -79,5 +80,40 @@ func TestMemoryFaults(t *testing.T) {
 	}
 	if b, _ := m.ReadFile(ctx, "/c"); !bytes.Equal(b, []byte("3")) {
 		t.Fatalf("lost reply: %q", b)
+	}
+}
+
+// TestRemoveAllWhileWritten: a folder goes although files appear in it meanwhile,
+// until their writer finds no folder.
+func TestRemoveAllWhileWritten(t *testing.T) {
+	for range 5 {
+		dir := filepath.Join(t.TempDir(), "table")
+		if err := os.MkdirAll(filepath.Join(dir, "manifest"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		started, stop, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(done)
+			for i := 0; ; i++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				if os.WriteFile(filepath.Join(dir, "manifest", strconv.Itoa(i)), nil, 0o644) != nil {
+					return
+				}
+				if i == 20 {
+					close(started)
+				}
+			}
+		}()
+		<-started
+		err := Local{}.RemoveAll(t.Context(), dir)
+		close(stop)
+		<-done
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 }

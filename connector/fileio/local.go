@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -303,10 +305,24 @@ func (Local) Remove(ctx context.Context, path string) error {
 	return nil
 }
 
-// RemoveAll implements FileIO.
+// removeTries bounds how often a folder is removed in which files appear meanwhile.
+const removeTries = 50
+
+// RemoveAll implements FileIO. Whoever writes into the folder meanwhile, such as a
+// compaction of a table that is dropped, keeps it from being empty: it is tried again
+// for about a second.
 func (Local) RemoveAll(ctx context.Context, dir string) error {
-	if err := ctx.Err(); err != nil {
-		return err
+	for try := 1; ; try++ {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		err := os.RemoveAll(dir)
+		if err == nil || try == removeTries || !errors.Is(err, syscall.ENOTEMPTY) && !errors.Is(err, fs.ErrExist) {
+			return wrap("remove", dir, err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(20 * time.Millisecond):
+		}
 	}
-	return wrap("remove", dir, os.RemoveAll(dir))
 }
