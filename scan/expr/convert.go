@@ -632,6 +632,9 @@ func condition(ctx *Context, e Expr) (Expr, error) {
 		e = hexNumber(l)
 		t = e.Type()
 	}
+	if x := numberOfChoice(ctx, e, TDouble); x != nil {
+		e, t = x, x.Type()
+	}
 	b := TBool
 	b.Nullable = t.Nullable
 	switch t.Class {

@@ -69,6 +69,9 @@ func numberSource(e Expr) Expr {
 	from := e
 	if l, ok := from.(*LiteralExpr); ok && l.folded != nil {
 		from = l.folded
+		if t := from.Type(); t.Class == JSON && e.Type().Class != JSON && l.Val.Vec.Kind == vector.Str {
+			return relabel(l, t) // a constant is relabelled in place
+		}
 	}
 	c, ok := from.(*call)
 	if !ok || !c.hidden || c.name != "conv" || len(c.args) != 1 || c.extra != nil {

@@ -40,18 +40,6 @@ func (m manual) fault() string {
 	return ""
 }
 
-// mysqlBug is a report in bugs.mysql.com.
-type mysqlBug int
-
-func (b mysqlBug) String() string { return fmt.Sprintf("MySQL bug #%d", int(b)) }
-
-func (b mysqlBug) fault() string {
-	if b < 1000 {
-		return "no number of a report"
-	}
-	return ""
-}
-
 // standard is a clause of the SQL standard, ISO/IEC 9075.
 type standard struct{ part, clause string }
 
