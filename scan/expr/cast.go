@@ -150,7 +150,7 @@ func explicitCast(ctx *Context, e Expr, to Type) (Expr, error) {
 		if x := numberOfChoice(ctx, e, TDecimal(65, 30)); x != nil {
 			e = x
 		}
-	case to.Class == Int && (e.Type().IsTemporal() || e.Type().Class == Double):
+	case to.Class == Int && (e.Type().IsTemporal() || e.Type().Class == Double || e.Type().Class == Decimal):
 		if x := numberOfChoice(ctx, e, TBigInt); x != nil {
 			e = x
 		}

@@ -17,8 +17,9 @@ func numberOfChoice(ctx *Context, e Expr, t Type) Expr {
 	default:
 		return nil
 	}
-	whole := from.Class == Double && t.Class == Int
-	if from.Class != String && from.Class != Bytes && !from.IsTemporal() && !whole {
+	real := from.Class == Double && t.Class == Int
+	exact := from.Class == Decimal && t.Class == Int
+	if from.Class != String && from.Class != Bytes && !from.IsTemporal() && !real && !exact {
 		return nil
 	}
 	x := e
@@ -45,7 +46,7 @@ func numberOfChoice(ctx *Context, e Expr, t Type) Expr {
 		}
 		own := numberSource(a)
 		inner := numberOfChoice(ctx, own, t)
-		differ = differ || own != a || inner != nil || hexLiteral(a) || whole && calledFunction(a)
+		differ = differ || own != a || inner != nil || hexLiteral(a) || real && calledFunction(a)
 		if inner == nil {
 			inner = convert(ctx, own, t)
 		}
@@ -79,6 +80,8 @@ func numberSource(e Expr) Expr {
 	}
 	x := c.args[0]
 	switch t := x.Type(); {
+	case t.Class == Int && t.Unsigned && e.Type().Class == Decimal:
+		return x // signed and unsigned integers meet as decimals
 	case t.IsTemporal() && t.Class != e.Type().Class, t.Class == JSON && e.Type().Physical() == vector.Str:
 		return x
 	case c.inner != "relabel":
