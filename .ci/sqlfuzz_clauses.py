@@ -233,13 +233,13 @@ class Clauses:
 
     def stored(self):
         """Numbers that columns with digits of their own, and unsigned ones, round or refuse. A FLOAT
-        that goes into another column is not looked at by MySQL 9.7, hence fl + 0."""
+        or DOUBLE that goes into another column is not looked at by MySQL 9.7, hence + 0."""
         n = lambda: self.p("0", "-0.5", "1.005", "2.345", "-1.5", "99.995", "999.994", "999.996", "1e3", "12345.678", "-1e30", "1e39", "'7.255'", "'-1'", "NULL", "0.0005", "1e-9", "9999999999", "123456.5")
         out = ["DROP TABLE IF EXISTS fl", "CREATE TABLE fl (id INT NOT NULL PRIMARY KEY, a FLOAT(5,2), b DOUBLE(10,3), c FLOAT UNSIGNED, d DOUBLE(6,0) UNSIGNED, e DECIMAL(8,2) UNSIGNED, f FLOAT)"]
         for k in range(self.p(3, 5)):
             c = self.p("a", "b", "c", "d", "e", "f")
             out.append(self.r.choice([
-                lambda: f"INSERT {self.p('', 'IGNORE ')}INTO fl (id, {c}) VALUES ({k}, {n()}), ({k + 10}, {n()})", lambda: f"INSERT IGNORE INTO fl VALUES ({k}, {n()}, {n()}, {n()}, {n()}, {n()}, {n()})", lambda: f"UPDATE IGNORE fl SET {c} = {self.p(n(), 'a * 3', 'b / 7', 'c - 2', 'd + 0.5', 'e - 1', '-f', 'c + 0')}", lambda: f"INSERT IGNORE INTO fl (id, {c}) SELECT id + {100 * (k + 1)}, {self.p('i', 'd', 'f', 'e', 's', 'fl + 0')} FROM t0",
+                lambda: f"INSERT {self.p('', 'IGNORE ')}INTO fl (id, {c}) VALUES ({k}, {n()}), ({k + 10}, {n()})", lambda: f"INSERT IGNORE INTO fl VALUES ({k}, {n()}, {n()}, {n()}, {n()}, {n()}, {n()})", lambda: f"UPDATE IGNORE fl SET {c} = {self.p(n(), 'a * 3', 'b / 7', 'c - 2', 'd + 0.5', 'e - 1', '-f', 'c + 0')}", lambda: f"INSERT IGNORE INTO fl (id, {c}) SELECT id + {100 * (k + 1)}, {self.p('i', 'd', 'f + 0', 'e', 's', 'fl + 0')} FROM t0",
             ])())
         return out + [f"SELECT * FROM fl ORDER BY id" if self.chance(0.7) else "SELECT id, a + 1 AS x, a * 1e0 AS y, b * e AS z, CONCAT(a, '|', b) AS s FROM fl ORDER BY id"], True
 

@@ -267,6 +267,20 @@ def json_choice(c):
 
 
 @rule
+def regexp_decimal(c):
+    """What REGEXP_REPLACE and REGEXP_SUBSTR give is a DECIMAL by its whole number:
+    CAST(REGEXP_REPLACE('3.5', 'x', '') AS DECIMAL(3,1)) is 3.0. As an argument of
+    CONCAT, MySQL has our rows."""
+    if not rows(c) or "AS DECIMAL" not in c.sql:
+        return False
+    sql = c.sql
+    for name in ("REGEXP_REPLACE", "REGEXP_SUBSTR"):
+        for start, end, _ in reversed(list(calls(sql, name))):
+            sql = f"{sql[:start]}CONCAT({sql[start:end]}){sql[end:]}"
+    return sql != c.sql and c.equal(c.ask(sql), c.b)
+
+
+@rule
 def window_minimum(c):
     """MIN and MAX OVER a window that is ordered by their own column look at the first
     or last row only, and so at NULL: of COALESCE(x, x) MySQL has our answer."""
