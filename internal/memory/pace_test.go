@@ -4,7 +4,6 @@ import (
 	"runtime"
 	"runtime/debug"
 	"testing"
-	"time"
 )
 
 func TestGrowth(t *testing.T) {
@@ -41,22 +40,27 @@ func TestPace(t *testing.T) {
 		debug.SetGCPercent(n)
 		return n
 	}
-	until := func(ok func(int) bool) bool {
-		for range 500 { // collections, and the finalizers after them
-			if runtime.GC(); ok(percent()) {
-				return true
-			}
-			time.Sleep(10 * time.Millisecond)
+	// collect returns when a collection is over and its finalizers have run, but for
+	// those beside the one that tells of it.
+	collect := func() {
+		done := make(chan struct{})
+		runtime.SetFinalizer(&[64]byte{}, func(*[64]byte) { close(done) })
+		runtime.GC()
+		<-done
+	}
+	settled := func() int {
+		for range 3 { // one for what lives, one for the finalizers of that
+			collect()
 		}
-		return false
+		return percent()
 	}
 	pages := make([]byte, 512<<20)
-	if !until(func(n int) bool { return n < 100 }) {
-		t.Errorf("with 512 MiB of pages the heap grows by %d %%", percent())
+	if n := settled(); n >= 100 {
+		t.Errorf("with 512 MiB of pages the heap grows by %d %%", n)
 	}
 	runtime.KeepAlive(pages)
 	pages = nil
-	if !until(func(n int) bool { return n == mostGrowth }) {
-		t.Errorf("with nothing the heap grows by %d %%", percent())
+	if n := settled(); n != mostGrowth {
+		t.Errorf("with nothing the heap grows by %d %%", n)
 	}
 }
