@@ -145,6 +145,7 @@ func TestDuplicatesOfQueries(t *testing.T) {
 		{into + "id, i FROM n m ORDER BY x DESC LIMIT 2 ON DUPLICATE KEY UPDATE i = m.x + 2", exec.Outcome{}, "1|101|2.00|100\n2|202|3.00|200\n3|3|3.00|c\n4|402|NULL|400\n", ""},
 		{into + "DISTINCT id, i FROM n m ON DUPLICATE KEY UPDATE i = m.x", exec.Outcome{}, "", errs.NotSupported},
 		{into + "id, MAX(i) FROM n m GROUP BY id ON DUPLICATE KEY UPDATE i = m.id", exec.Outcome{}, "", errs.UnknownColumn},
+		{into + "MAX(id), MAX(i) FROM n m ON DUPLICATE KEY UPDATE i = m.id", exec.Outcome{}, "", errs.UnknownColumn},
 		{into + "id, i FROM n m UNION SELECT 1, 2 ON DUPLICATE KEY UPDATE i = m.x", exec.Outcome{}, "", errs.UnknownColumn},
 		{into + "id, y FROM (SELECT id, x + 5 y FROM n) m ON DUPLICATE KEY UPDATE i = y", exec.Outcome{}, "1|105|2.00|100\n2|205|3.00|200\n3|3|3.00|c\n4|405|NULL|400\n", ""},
 		{into + "* FROM (SELECT id, x FROM n) m ON DUPLICATE KEY UPDATE i = m.x", exec.Outcome{}, "1|100|2.00|100\n2|200|3.00|200\n3|3|3.00|c\n4|400|NULL|400\n", ""},

@@ -107,6 +107,9 @@ func (b *binder) selectBlock(q *syntax.Select, order []*syntax.OrderItem, outer 
 	if err != nil {
 		return nil, err
 	}
+	if b.also != nil && b.also.query == q && len(bl.aggs) > 0 && len(b.also.refs) > 0 {
+		return nil, unknownColumn(b.also.refs[0], inFields) // groups have no columns
+	}
 	if bl.groupBy || len(bl.aggs) > 0 {
 		if !bl.groupBy {
 			keys = nil // there is one row
